@@ -1,7 +1,6 @@
 /**
- * A service that breaks under more than so much work at a time, called by several processes. A small request costs it
- * one unit, an export four. All callers together stay within what it can bear, and the exports are not starved by
- * the small ones.
+ * Several processes call a service that can only do a limited amount of work at a time: a small request costs one unit,
+ * an export four. A semaphore keeps all callers together within the limit, and small requests do not starve exports.
  *
  *     npm run build && node examples/dist/bounded-downstream/bounded-downstream.js
  *
@@ -17,7 +16,7 @@ const UNITS = 6;
 const COST = { request: 1, export: 4 } as const;
 type Job = keyof typeof COST;
 
-/** Stands for the service. It refuses what is too much, as it would in production with everybody's requests. */
+/** Stands for the service. It counts a call as refused if the calls in progress exceed its limit. */
 const downstream = {
   busy: 0,
   most: 0,
@@ -55,7 +54,7 @@ const refusedWithout = downstream.refused;
 assert.ok(refusedWithout > 0, "without a bound it is too much");
 
 Object.assign(downstream, { most: 0, refused: 0 });
-// Two clients stand for two processes.
+// Each client stands for a process.
 const processes = [createHoldfast(connect()), createHoldfast(connect())] as const;
 await Promise.all(jobs.map((job, i) => bounded(processes[i % 2] as Holdfast, job)));
 assert.equal(downstream.refused, 0);

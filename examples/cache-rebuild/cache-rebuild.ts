@@ -1,6 +1,6 @@
 /**
- * A cache of several parts that many read and now and then one rebuilds. Readers share the lock; the one who rebuilds
- * has it alone, and then reads on to check its work while the others are already back.
+ * A cache of several parts that many processes read and one sometimes rebuilds. Readers share the lock. The process
+ * that rebuilds holds it alone, and then downgrades to check its work while other readers are already admitted.
  *
  *     npm run build && node examples/dist/cache-rebuild/cache-rebuild.js
  *
@@ -15,11 +15,11 @@ import { Redis } from "ioredis";
 const PARTS = ["prices", "stock", "texts"];
 const REBUILDS = 5;
 
-/** Stands for a cache that several processes share: each part is written by itself, in its own time. */
+/** Stands for a cache that several processes share. Its parts are written one after another. */
 const cache = new Map(PARTS.map((part) => [part, 0]));
 let checked = 0;
 
-/** What one page needs: all parts, of one and the same build. */
+/** Reads a page: it needs all parts, and all from the same build. */
 async function readPage(holdfast: Holdfast): Promise<number> {
   return holdfast.readWriteLock("catalogue").read.run(async (lease) => {
     const builds: number[] = [];
@@ -27,7 +27,7 @@ async function readPage(holdfast: Holdfast): Promise<number> {
       builds.push(cache.get(part) ?? -1);
       await turn();
     }
-    lease.assertHeld(); // or somebody may have rebuilt it while it was read
+    lease.assertHeld(); // otherwise, another process may have rebuilt the cache during the read
     assert.equal(new Set(builds).size, 1, `a page of several builds: ${builds.join(", ")}`);
     return builds[0] ?? -1;
   });
@@ -41,7 +41,7 @@ async function rebuild(holdfast: Holdfast): Promise<void> {
     lease.assertHeld();
     cache.set(part, build);
   }
-  // From here on pages are read again, but nobody can rebuild under our eyes.
+  // From here on, pages can be read again, but no other process can rebuild the cache during the check.
   await lease.downgrade();
   for (const part of PARTS) {
     await turn();
@@ -51,7 +51,7 @@ async function rebuild(holdfast: Holdfast): Promise<void> {
   await lease.release();
 }
 
-/** Whoever finds the cache old rebuilds it, if nobody else is just reading it. */
+/** Rebuilds the cache if there is no other reader at the moment. */
 async function rebuildIfIdle(holdfast: Holdfast): Promise<boolean> {
   const lease = await holdfast.readWriteLock("catalogue").read.acquire();
   const { token } = lease;
@@ -73,7 +73,7 @@ function connect(): HoldfastOptions {
   return { redis };
 }
 
-// Two clients stand for two processes.
+// Each client stands for a process.
 const [pages, builder] = [createHoldfast(connect()), createHoldfast(connect())];
 const reading = Array.from({ length: 200 }, () => readPage(pages));
 const building = Array.from({ length: REBUILDS }, () => rebuild(builder));

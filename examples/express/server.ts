@@ -1,6 +1,6 @@
 /**
- * An Express service that closes invoices. Two requests never close one invoice at the same time, not even in two copies of the
- * service.
+ * An Express service that closes invoices. Two requests never close one invoice at the same time, not even in two
+ * copies of the service.
  *
  *     npm start                                                 in this folder, after `npm run build` in the checkout
  *     curl -X POST http://127.0.0.1:3000/invoices/7/close
@@ -59,7 +59,7 @@ const server = app.listen(Number(PORT), "127.0.0.1", (error?: Error) => {
 
 /** Takes no new connection, and lets the requests that are there finish, including those that wait for a lock. */
 async function close(): Promise<void> {
-  // A connection that is kept alive after its last request would delay the end.
+  // Keep-alive connections without a request would delay the end.
   const idle = setInterval(() => server.closeIdleConnections(), 100);
   await new Promise((resolve) => server.close(resolve));
   clearInterval(idle);

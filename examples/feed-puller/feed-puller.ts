@@ -1,7 +1,7 @@
 /**
- * A feed that three instances of a service could pull, and one at a time does: each has the same timer, and `scheduled` lets
- * one of them run at each tick. Twice the one that pulls is killed in the middle; the next tick is another's. At the end every item is
- * there once, and the feed was asked no more often than once in a tick.
+ * Three instances of a service have the same timer, and `scheduled` lets one of them pull a feed at each tick. Twice,
+ * the instance that pulls is killed; another one runs at the next tick. At the end, every item has been stored once,
+ * and the feed was requested at most once per tick.
  *
  *     npm run build && REDIS_URL=redis://127.0.0.1:6379 node examples/dist/feed-puller/feed-puller.js
  */
@@ -25,7 +25,7 @@ const redis = new Redis(url);
 const feed = await serveFeed();
 let kills = 0;
 
-/** Starts an instance, and another in its place if it is killed while it pulls. */
+/** Starts an instance. If it is killed while it pulls, starts another one in its place. */
 function start(): ChildProcess {
   const program = fileURLToPath(new URL("./instance.js", import.meta.url));
   const child = fork(program, [url, feed.url, name, `${EVERY_MS}`]);
@@ -38,7 +38,7 @@ function start(): ChildProcess {
   return child;
 }
 
-/** Says that it is enough; the instance finishes what it does, and tells how often it ran and was skipped. */
+/** Tells an instance to finish. It replies with the number of its runs and skips. */
 async function finish(child: ChildProcess): Promise<RunCounts> {
   const counts = new Promise<RunCounts>((resolve) => {
     child.on("message", (message) => {
@@ -60,7 +60,7 @@ assert.deepEqual(
   items,
   items.map((_, at) => at + 1),
 );
-// Killed or not: whoever asks for a tick that somebody has begun is skipped.
+// A tick that one instance has started is skipped by all others, even if that instance was killed.
 const ticks = feed.ticks.toSorted((a, b) => a - b);
 for (const [at, tick] of ticks.entries()) {
   assert.ok(at === 0 || tick - (ticks[at - 1] as number) >= 0.9 * EVERY_MS, `pulled twice: ${ticks.join(", ")}`);

@@ -1,18 +1,18 @@
-/** A feed that somebody else runs: items with numbers, ten more whenever it is asked for what comes after one. */
+/** A feed of numbered items. A request returns the ten items after a given one. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 
 const PAGE = 10;
 
-/** The feed, and what it was asked. */
+/** The feed and a record of its requests. */
 export interface Feed {
   readonly url: string;
-  /** For which tick each request came, in ms of the server's clock. */
+  /** The tick of each request, in ms of the server's clock. */
   readonly ticks: readonly number[];
   close(): void;
 }
 
-/** Serves it on a free port of this machine. */
+/** Serves the feed on a free port of this machine. */
 export async function serveFeed(): Promise<Feed> {
   const ticks: number[] = [];
   const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** One instance of the service: a process with its own timer, like all the others. */
+/** An instance of the service: a process with its own timer. */
 import { subscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import process from "node:process";
@@ -12,7 +12,7 @@ const [, , redisUrl = "", feedUrl = "", name = "", everyMs = ""] = process.argv;
 const redis = new Redis(redisUrl);
 const holdfast = createHoldfast({ redis });
 
-/** Adds what was pulled, if nobody has added anything since it was asked for, and no later run has been here. */
+/** Adds the pulled items, unless items were added since the request or a later run has a higher token. */
 const ADD = `
   local position, token = tonumber(redis.call('LLEN', KEYS[1])), tonumber(redis.call('GET', KEYS[2]) or '0')
   if position ~= tonumber(ARGV[1]) or token > tonumber(ARGV[2]) then return 0 end
@@ -20,7 +20,7 @@ const ADD = `
   for at = 3, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[at]) end
   return 1`;
 
-/** Of the run that goes on: when it was called, by the server's clock. */
+/** When the current run was called, by the server's clock. */
 let tick = "";
 subscribe("holdfast:run:started", (message) => {
   ({ tick } = message as RunStartedEvent);
@@ -40,7 +40,7 @@ const timer = setInterval(() => {
   job().catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
 }, Number(everyMs));
 
-// Until the parent has seen enough.
+// Run until the parent sends a message.
 await once(process, "message");
 clearInterval(timer);
 await holdfast.close({ graceMs: 5_000 });

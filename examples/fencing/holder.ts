@@ -1,20 +1,20 @@
-/** The process of paused-holder.ts that is stopped between its look at the lease and its write. */
+/** The process that paused-holder.ts starts. It stops between the check of its lease and its write. */
 import process from "node:process";
 import { fencedSet } from "@holdfast/recipes";
 import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
 
-/** What it is sent. */
+/** The task that the parent sends. */
 export interface HolderTask {
   readonly redisUrl: string;
   readonly key: string;
-  /** Whether it writes with its token, or plainly. */
+  /** Whether it writes with its fencing token, or with a plain SET. */
   readonly isFenced: boolean;
 }
 
-/** What it says in the end. */
+/** The result that it sends to the parent. */
 export interface HolderEnd {
-  /** Name of the error with which it was turned away; null if it has written. */
+  /** The name of the error with which its write was refused; null if it has written. */
   readonly refusal: string | null;
   readonly heldWhenItWrote: boolean;
 }
@@ -26,8 +26,8 @@ async function play({ redisUrl, key, isFenced }: HolderTask): Promise<void> {
   const holdfast = createHoldfast({ redis });
   const lease = await holdfast.mutex(key).acquire({ leaseMs: 2_000 });
   await say("holding");
-  lease.assertHeld(); // Is it still mine? It is.
-  process.kill(process.pid, "SIGSTOP"); // The machine stands still for as long as it likes.
+  lease.assertHeld(); // passes: the lease is still held
+  process.kill(process.pid, "SIGSTOP"); // like a machine that freezes for any time
   const heldWhenItWrote = lease.validForMs() > 0;
   let refusal: string | null = null;
   try {
@@ -40,7 +40,7 @@ async function play({ redisUrl, key, isFenced }: HolderTask): Promise<void> {
   process.exit();
 }
 
-/** Resolves when it is on its way. */
+/** Sends a message to the parent. Resolves when it was sent. */
 function say(message: HolderEnd | string): Promise<void> {
   return new Promise((resolve) => process.send?.(message, undefined, undefined, () => resolve()));
 }

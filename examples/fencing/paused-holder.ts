@@ -1,9 +1,9 @@
 /**
- * The accident for which fencing tokens are made, played for real: a process holds the lock, sees that it does, and is stopped
- * by SIGSTOP in that very moment. Its lease ends, the next holder is granted and writes, the process is let go on, and writes.
+ * The accident that fencing tokens prevent, with real processes: a process checks that it holds the lock, and SIGSTOP
+ * stops it right afterward. Its lease ends, and the next holder writes. Then the process resumes, and writes too.
  *
- * Each round is played twice, side by side: with a plain SET, which must go wrong, and with `fencedSet`, which must not. Needs
- * a Redis (REDIS_URL); the process is holder.ts.
+ * Each round runs twice in parallel: with a plain SET, which must overwrite the later value, and with `fencedSet`,
+ * which must be refused. Needs a Redis (REDIS_URL). The process is holder.ts.
  */
 import { strict as assert } from "node:assert";
 import { fork } from "node:child_process";
@@ -20,16 +20,16 @@ const redisUrl = process.env.REDIS_URL ?? "redis://127.0.0.1:6379";
 const redis = new Redis(redisUrl);
 const holdfast = createHoldfast({ redis });
 
-/** One round. @returns whether the late write went over the later one */
+/** Plays one round. @returns whether the late write has overwritten the value of the next holder */
 async function play(isFenced: boolean): Promise<boolean> {
   const key = `paused-holder:${randomUUID()}`;
   const late = fork(new URL("./holder.js", import.meta.url));
   try {
     late.send({ redisUrl, key, isFenced } satisfies HolderTask);
-    await once(late, "message"); // it holds the lock, and is about to stop
+    await once(late, "message"); // it holds the lock and is about to stop
     const ending = once(late, "message");
 
-    // That its lease runs out is the only way in which this one is granted.
+    // Granted only when the lease of the stopped process has ended.
     await holdfast.mutex(key).run(
       async (lease) => {
         await fencedSet(redis, { key, value: "the next holder's", lease });
@@ -43,7 +43,7 @@ async function play(isFenced: boolean): Promise<boolean> {
     return (await redis.get(key)) !== "the next holder's";
   } finally {
     late.kill("SIGKILL");
-    await redis.del(key, `hf:fence:mapped:{${key}}`); // and what it has seen, which would stay for ever
+    await redis.del(key, `hf:fence:mapped:{${key}}`); // also its highest token, which never expires
   }
 }
 

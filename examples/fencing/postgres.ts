@@ -1,7 +1,8 @@
 /**
- * PostgreSQL refuses the holder whose time is over: a row that carries the mark, and a table of marks for everything else.
+ * PostgreSQL refuses a holder whose lease is over: with a token in the row, and with a table of tokens for other
+ * writes.
  *
- * Needs a PostgreSQL of any age (DATABASE_URL) and a Redis (REDIS_URL).
+ * Needs PostgreSQL, any version (DATABASE_URL), and Redis (REDIS_URL).
  */
 import { strict as assert } from "node:assert";
 import { fence, StaleTokenError } from "@holdfast/pg";
@@ -36,7 +37,10 @@ async function setBalance(id: string, balance: number, token: number): Promise<b
   return rowCount === 1;
 }
 
-/** A transaction: all of it, or nothing. One that met another is run again, which only happens at levels above READ COMMITTED. */
+/**
+ * A transaction: all of it, or nothing. One that met another is run again, which only happens at levels above READ
+ * COMMITTED.
+ */
 async function transaction<Result>(work: (tx: PoolClient) => Promise<Result>): Promise<Result> {
   const tx = await pool.connect();
   try {
@@ -77,16 +81,16 @@ const mutex = holdfast.mutex("account:anna");
 const sleeper = await mutex.acquire({ leaseMs: 100, renew: false }); // and does not look at its lease again
 const next = await mutex.acquire({ waitMs: 5_000 }); // granted when that lease is over
 
-// One row.
+// Write one row.
 assert.equal(await setBalance("anna", 70, next.token), true);
 assert.equal(await setBalance("anna", 150, sleeper.token), false);
 assert.equal(await setBalance("anna", 60, next.token), true, "the same holder may write again");
 
-// Several rows, and rows that are not there yet.
+// Write several rows, or rows that do not exist yet.
 await book(-40, next);
 await assert.rejects(book(50, sleeper), StaleTokenError);
 
-// The mark counts from when it is raised, also for a holder that has only looked: the one before can write no more.
+// The mark counts as soon as it is raised, even if its holder only reads: the previous holder can no longer write.
 await next.release();
 const last = await mutex.acquire();
 const seen = await transaction(async (tx) => {
@@ -97,8 +101,8 @@ const seen = await transaction(async (tx) => {
 assert.equal(seen, 1);
 await assert.rejects(book(50, next), StaleTokenError);
 
-// The other order: a late transaction that was first to raise the mark holds up the next one until it has committed or not,
-// and the next one then sees what it wrote.
+// The other order: if a late transaction raises the mark first, the next holder's transaction waits until it has ended,
+// and then sees its writes.
 const client = await pool.connect();
 await last.release();
 const heir = await mutex.acquire();

@@ -1,14 +1,14 @@
-/** Where the items of the feed end up: it takes each of them once, and nothing from a leader of the past. */
+/** Stores the items of the feed: each item once, and none from a former leader. */
 export class Archive {
   readonly items: { readonly item: number; readonly term: number }[] = [];
   #highestTerm = 0;
 
-  /** Where the feed is to be continued. */
+  /** The number of the next item. */
   get position(): number {
     return this.items.length;
   }
 
-  /** False if the leader has been succeeded, or somebody was faster. */
+  /** Stores an item. Returns false if there is a newer leader, or if the item is not the next one. */
   add(item: number, term: number): boolean {
     if (term < this.#highestTerm) return false;
     this.#highestTerm = term;

@@ -1,12 +1,12 @@
 /**
- * A feed that one process at a time may pull, with others ready to take over. Two leaders are killed on the way: the next
- * candidate goes on where each has stopped, nothing is missing and nothing is there twice, and whoever follows the election
- * has seen them all.
+ * One elected process at a time pulls a feed, and others are ready to take over. Two leaders are killed. After each,
+ * the next leader continues where it stopped, so that no item is missing or stored twice. An observer sees every
+ * leader.
  *
  *     npm run build && node examples/dist/leader-feed/leader-feed.js
  *
- * On the server that REDIS_URL names the pullers are processes and the leader is killed with SIGKILL. Without one they
- * run in this process, and the leader just stops to renew its lease, which is all that others see of a death.
+ * With REDIS_URL, the pullers are processes that use this server, and the leader is killed with SIGKILL. Without it,
+ * they run in this process, and the leader only stops renewing its lease, which looks like a crash to the others.
  */
 import { strict as assert } from "node:assert";
 import { type ChildProcess, fork } from "node:child_process";
@@ -28,7 +28,7 @@ const name = `feed ${randomUUID()}`;
 const keyspace = new Keyspace();
 const archive = new Archive();
 
-/** A puller that can be killed; `ended` resolves when it has no more to do. */
+/** A puller that can be killed. `ended` resolves when it has finished. */
 interface Puller {
   kill(): void;
   readonly ended: Promise<unknown>;
@@ -43,7 +43,7 @@ function startProcess(puller: string): Puller {
   ]);
   child.on("message", ({ ask, item = 0, term = 0 }: Question) => {
     const answer = ask === "position" ? archive.position : archive.add(item, term);
-    // It may have been killed meanwhile; then nobody waits for the answer.
+    // If the child was killed in the meantime, it needs no reply.
     if (child.connected) child.send(answer, () => {});
   });
   return { kill: () => void child.kill("SIGKILL"), ended: once(child, "exit") };
@@ -53,7 +53,7 @@ function startHere(puller: string): Puller {
   const store = embedded({ keyspace });
   let isDead = false;
   const never = new Promise<never>(() => {});
-  // Of a dead process nothing reaches the server any more, and nobody hears what it is told.
+  // Like a dead process, this store sends nothing to the server and returns no replies after `kill`.
   const mortal: Store = {
     ...methodsOf(store),
     run: (...call) => (isDead ? never : store.run(...call)),
@@ -96,7 +96,7 @@ const following = (async () => {
   if (!done.signal.aborted) throw reason;
 });
 
-// A third of the way the leader dies, and so does the one after it.
+// Kill the leader after a third of the items, and the next leader after two thirds.
 const dead: { readonly puller: string; readonly at: number }[] = [];
 for (const third of [1, 2]) {
   while (archive.position < (third * LENGTH) / 3) await pause(1);
@@ -119,7 +119,7 @@ assert.deepEqual(
   terms,
 );
 assert.ok(new Set(terms).size > dead.length, "others have gone on");
-// On a machine that stands still for longer than a lease somebody else leads before anybody dies.
+// If the machine stalls for longer than a lease, the leader can change before it is killed.
 for (const { puller } of dead) assert.ok(leaders.some(({ value }) => value === puller));
 const [first, last] = [leaders[0], leaders.at(-1)];
 assert.ok(first !== undefined && last !== undefined && last.term > first.term && !isDead(last.value));

@@ -1,6 +1,6 @@
 /**
- * One of several pullers, of which the leader pulls. Started as a process of its own it talks to its parent, which
- * keeps the archive.
+ * One of several pullers; only the leader pulls. If it runs as a separate process, it sends the items to its parent,
+ * which has the archive.
  */
 import { once } from "node:events";
 import process from "node:process";
@@ -10,16 +10,16 @@ import { lead } from "@holdfast/recipes";
 import { createHoldfast, type Election } from "holdfast";
 import { Redis } from "ioredis";
 
-/** The archive, as a puller reaches it. */
+/** The archive as a puller uses it. */
 export interface RemoteArchive {
   position(): Promise<number>;
   add(item: number, term: number): Promise<boolean>;
 }
 
-/** A leader that is dead for this long is succeeded. */
+/** A crashed leader is replaced after this time. */
 const LEASE_MS = 300;
 
-/** Stands for election, and pulls whenever it leads, until there is nothing left; after the loss of its lease it stands again. */
+/** Campaigns, and pulls while it leads, until there are no more items. After a lost lease, it campaigns again. */
 export async function pull(election: Election, name: string, archive: RemoteArchive, length: number): Promise<void> {
   const done = new AbortController();
   await lead(
@@ -27,17 +27,18 @@ export async function pull(election: Election, name: string, archive: RemoteArch
     async ({ term, signal }) => {
       for (let item = await archive.position(); item < length; item += 1) {
         await pause(2); // fetches it
-        // Whoever leads next begins where the archive stands. The term is for those who have not noticed yet that they do not lead.
+        // The next leader continues at the archive's position. The term lets the archive refuse a leader that was
+        // replaced.
         if (signal.aborted || !(await archive.add(item, term))) return;
       }
       done.abort();
     },
-    // The random delay keeps the fastest from being the leader after every restart.
+    // With a random delay, the fastest process is not the leader after every restart.
     { value: name, label: name, leaseMs: LEASE_MS, delayMaxMs: 50, rejoin: true, signal: done.signal },
   );
 }
 
-/** What a puller asks its parent. */
+/** A request of a puller to its parent. */
 export interface Question {
   readonly ask: "position" | "add";
   readonly item?: number;

@@ -1,11 +1,11 @@
 /**
- * A ledger that several processes write, one at a time, under a lock on five servers of which two go away meanwhile. Each
- * entry continues the one before it, and carries the token of its writer: whoever is too late is turned away.
+ * Several processes write a ledger, one at a time, with a lock on five servers, two of which fail in the middle. Each
+ * entry continues the previous one and has the fencing token of its writer, so that a late write is refused.
  *
  *     npm run build && node examples/dist/ledger/ledger.js
  *
- * It runs in this process, or on the servers that REDIS_URLS names, separated by spaces: three, five, seven or nine that know
- * nothing of each other.
+ * It runs in this process, or on the servers that REDIS_URLS names, separated by spaces: three, five, seven or nine
+ * independent servers.
  */
 import { strict as assert } from "node:assert";
 import { setImmediate as turn } from "node:timers/promises";
@@ -18,23 +18,23 @@ const ENTRIES = 10;
 
 interface Entry {
   readonly text: string;
-  /** Of everything up to here. */
+  /** The sum of all entries up to this one. */
   readonly total: number;
   readonly fence: number;
 }
 
-/** Stands for a file on a shared disk: what is read may be old when it is written, unless a lock keeps others out. */
+/** Stands for a file on a shared disk. Without a lock, it may change between a process's read and its write. */
 const ledger: Entry[] = [];
 
 async function append(text: string, amount: number, fence: number): Promise<void> {
   const last = ledger.at(-1);
   await turn();
-  // With what is there now, and not with what was read: a writer who stood still in between has read something old.
+  // Compare with the present last entry, not with the one read before: the writer may have stalled in between.
   assert.ok(fence > (ledger.at(-1)?.fence ?? 0), "a writer whose time is over writes nothing");
   ledger.push({ text, total: (last?.total ?? 0) + amount, fence });
 }
 
-/** A client of a server, and how to lose that server. */
+/** A client of a server, and a function that disconnects it. */
 interface Server {
   readonly client: object;
   readonly lose: () => unknown;
@@ -63,15 +63,15 @@ async function write(holdfast: Holdfast, writer: number, entries: number): Promi
   }
 }
 
-// Each stands for a process.
+// Each set of connections stands for a process.
 const connections = Array.from({ length: WRITERS }, connect);
 const writers = connections.map((servers) =>
-  // Servers that were just started, and may have forgotten, stay out for one lease: so it is short here.
+  // A server that was just started may have lost its memory, so it grants nothing for one lease. Keep that short here.
   createHoldfast({ redlock: servers.map(({ client }) => client), leaseMs: 2_000 }),
 );
 
 await Promise.all(writers.map((holdfast, writer) => write(holdfast, writer, ENTRIES / 2)));
-// A minority goes away, for everybody.
+// A minority of the servers fails for all processes.
 for (const servers of connections) {
   const minority = servers.slice(0, Math.floor(servers.length / 2));
   await Promise.all(minority.map(({ lose }) => lose()));

@@ -1,4 +1,4 @@
-/** A test of a module of Nest: its locks are in this process, and need no server. */
+/** A test of a Nest module. Its locks are in this process and need no server. */
 import { strict as assert } from "node:assert";
 import { HoldfastModule, InjectHoldfast, Locked } from "@holdfast/nestjs";
 import { Injectable } from "@nestjs/common";

@@ -1,4 +1,6 @@
-/** A service of Nest with methods under locks: an invoice is closed once at a time, and the month's end is run by one of many. */
+/**
+ * A Nest service with locked methods: closing an invoice waits for its turn, and only one caller runs the month's end.
+ */
 import { strict as assert } from "node:assert";
 import process from "node:process";
 import { HeldLease, HoldfastExceptionFilter, HoldfastModule, Locked, type Refusal } from "@holdfast/nestjs";

@@ -1,17 +1,17 @@
-/** What may stand on the command line, and what is said when something else does. */
+/** Reads the command line of the demo and reports invalid options. */
 import { parseArgs } from "node:util";
 import { ROUTES } from "./submissions.js";
 
-/** The options of the demo after checking. */
+/** The checked options of the demo. */
 export interface DemoArguments {
-  /** Undefined: all copies in this process, on the embedded store. */
+  /** Undefined: all copies run in this process, on the embedded store. */
   readonly redisUrl: string | undefined;
   readonly copies: number;
   /** Where the load comes from. */
   readonly load: { readonly file: string | undefined } | { readonly seed: number; readonly payments: number };
 }
 
-/** The command line cannot be used; the message says what was expected. */
+/** The command line is invalid. The message says what was expected. */
 export class ArgumentError extends Error {
   constructor(message: string) {
     super(message);

@@ -1,6 +1,6 @@
 /**
- * The copies of the order service, in one of two ways: all in this process on one embedded keyspace, or each in a
- * process of its own on one Redis. The load sees no difference: a copy is a URL.
+ * Starts the copies of the order service in one of two ways: all in this process on one embedded keyspace, or each in a
+ * separate process on one Redis. For the load, a copy is a URL in both cases.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -9,7 +9,7 @@ import { createHoldfast } from "holdfast";
 import type { CopyOrders, CopyReady } from "./copy.js";
 import { startOrderService } from "./order-service.js";
 
-/** Where the copies find what they work with, and whether they heed the Idempotency-Key. */
+/** The services that the copies use, and whether they use the Idempotency-Key. */
 export interface Surroundings {
   readonly gatewayUrl: string;
   readonly tableUrl: string;
@@ -19,7 +19,7 @@ export interface Surroundings {
 /** Running copies, `copy 1` first. */
 export interface Copies {
   readonly urls: readonly string[];
-  /** Ends one copy with SIGKILL and resolves when it is gone; absent where the copies share one process. */
+  /** Ends one copy with SIGKILL and resolves when it has exited; absent if the copies share one process. */
   kill?(name: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -58,9 +58,9 @@ export function copiesInProcess(count: number): StartCopies {
 }
 
 /**
- * Copies in processes of their own (copy.ts), each with its own Redis connection.
+ * Copies in separate processes (copy.ts), each with its own Redis connection.
  *
- * @param prefix  of all keys of this demo, so that two demos on one Redis do not meet
+ * @param prefix  prefix of all keys of this demo, so that two demos on one Redis do not interfere
  */
 export function copiesInProcesses(count: number, redisUrl: string, prefix: string): StartCopies {
   return async ({ gatewayUrl, tableUrl, withKey }) => {
@@ -103,7 +103,7 @@ async function ready(name: string, child: ChildProcess): Promise<string> {
   });
 }
 
-/** Closing the channel asks a copy to finish; one that does not is ended. */
+/** Closes the channel, which asks the copy to finish. Kills the copy if it does not. */
 async function end(child: ChildProcess): Promise<void> {
   if (!isRunning(child)) return;
   const gone = once(child, "exit");

@@ -1,13 +1,13 @@
 /**
- * One copy of the order service as a process: what a container would run, with its orders taken from the parent.
+ * One copy of the order service as a process, as a container would run it. Its parent sends the settings.
  *
- * It ends when the parent closes the channel, and so also when the parent dies: no copy is left behind.
+ * It ends when the parent closes the channel or dies, so that no copy is left behind.
  */
 import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
 import { startOrderService } from "./order-service.js";
 
-/** First and only message from the parent. */
+/** The only message from the parent. */
 export interface CopyOrders {
   readonly name: string;
   readonly gatewayUrl: string;
@@ -17,7 +17,7 @@ export interface CopyOrders {
   readonly withKey: boolean;
 }
 
-/** The answer, once the copy listens. */
+/** The reply when the copy listens. */
 export interface CopyReady {
   readonly url: string;
 }

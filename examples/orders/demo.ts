@@ -1,7 +1,7 @@
 /**
- * The command `npm run demo`: two hundred payments, impatient customers, and what an Idempotency-Key is good for.
+ * The command `npm run demo`: two hundred payments, impatient customers, and the effect of an Idempotency-Key.
  *
- * README.md in this folder says what to look at.
+ * README.md in this folder explains the output.
  */
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -60,7 +60,7 @@ function readLoad(load: DemoArguments["load"]): { submissions: Submission[]; ori
   if ("seed" in load) {
     return { submissions: generateSubmissions(load.seed, load.payments), origin: `made from seed ${load.seed}` };
   }
-  // The compiled file lies in examples/dist/orders, the load in examples/orders.
+  // The compiled file is in examples/dist/orders, the load in examples/orders.
   const file = load.file ?? fileURLToPath(new URL("../../orders/submissions.csv", import.meta.url));
   let text: string;
   try {
@@ -71,7 +71,7 @@ function readLoad(load: DemoArguments["load"]): { submissions: Submission[]; ori
   return { submissions: parseSubmissions(text, basename(file)), origin: `from ${basename(file)}` };
 }
 
-/** What the copies run on, and a Holdfast of the demo's own on the same. */
+/** The copies, and a Holdfast of the demo on the same server. */
 interface Backing {
   readonly where: string;
   readonly startCopies: StartCopies;

@@ -1,26 +1,27 @@
 /**
- * What the fencing token is for, in one scene.
+ * A demonstration of the fencing token.
  *
- * A copy begins a payment, sleeps through the end of its lease (a long garbage collection, a laptop lid), and goes on as if
- * nothing had happened. No record on a server can stop it: it asks nobody. The table can, because it compares tokens.
+ * A copy begins a payment, sleeps past the end of its lease (a long garbage collection, a closed laptop), and
+ * continues as if nothing had happened. It sends no request to the lock server, so only the table can stop it: it
+ * compares tokens.
  */
 
 import { once } from "@holdfast/recipes";
 import type { Holdfast } from "holdfast";
 import { OrderTable, readOrders, StaleFenceError } from "./order-table.js";
 
-/** How the scene ended. */
+/** The result of the demonstration. */
 export interface LateWriter {
   readonly sleeperToken: number;
   readonly nextToken: number;
-  /** The table's answer to the sleeper; null if it took the order, and then the fence is broken. */
+  /** The error of the late write; null if the table accepted it, which means that the fence is broken. */
   readonly refusal: string | null;
   /** Orders in the table at the end. */
   readonly orders: number;
 }
 
 /**
- * Plays the scene on a table of its own.
+ * Runs the demonstration on a new table.
  *
  * @param ordersFile  file of that table; overwritten
  */
@@ -38,7 +39,7 @@ export async function playLateWriter(holdfast: Holdfast, ordersFile: string): Pr
     wake = resolve;
   });
 
-  // Its lease ends after 100 ms, and is not renewed any more. Its signal has aborted by then, but it is not looking.
+  // The lease ends after 100 ms and is not renewed. The signal has aborted by then, but this copy does not check it.
   const sleeper = once(
     holdfast,
     key,

@@ -1,33 +1,33 @@
 /**
- * The customers. Each submission is sent at its moment to its copy; who gets no confirmation presses again, and
- * lands on the next copy.
+ * The customers. Each submission is sent to its copy at its time. A customer without a confirmation presses the button
+ * again, which sends the request to the next copy.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type JsonAnswer, postJson } from "./loopback-http.js";
 import type { Confirmation } from "./order-service.js";
 import type { Payment, Submission } from "./submissions.js";
 
-/** What became of one submission. */
+/** The result of one submission. */
 export interface Answered {
-  /** Whether it was shown the recorded answer to an earlier press. */
+  /** Whether the customer got the recorded response to an earlier press. */
   readonly isReplay: boolean;
   readonly submission: Submission;
   /** Null if the customer gave up. */
   readonly confirmation: Confirmation | null;
-  /** How often the customer had to press again because a copy was gone, busy or in trouble. */
+  /** How often the customer had to press again because a copy had crashed, was busy or failed. */
   readonly again: number;
 }
 
-/** After so many failures a customer gives up; half a minute at the least. */
+/** A customer gives up after this many failures, which takes at least half a minute. */
 const PATIENCE = 30;
 const PRESS_AGAIN_AFTER_MS = 100;
 const SLOWEST_ANSWER_MS = 20_000;
 
 /**
- * Sends all submissions and waits for all answers.
+ * Sends all submissions and waits for all responses.
  *
- * @param urls        the copies; a submission's `copy` is folded onto them
- * @param onAnswered  called after each answer
+ * @param urls        the copies; a submission's `copy` is taken modulo their number
+ * @param onAnswered  called after each response
  */
 export async function submitAll(
   submissions: readonly Submission[],
@@ -57,7 +57,7 @@ async function submitUntilConfirmed(submission: Submission, urls: readonly strin
   return { submission, confirmation: null, again: PATIENCE, isReplay: false };
 }
 
-/** One press; null if there was no answer at all. */
+/** One press; null if there was no response. */
 async function submit(payment: Payment, url: string): Promise<JsonAnswer | null> {
   try {
     return await postJson(`${url}/payments`, payment, {

@@ -1,27 +1,27 @@
 /**
- * JSON over plain node:http on loopback, just enough for the services of this example to talk.
+ * Minimal JSON over node:http on loopback, for the services of this example.
  *
- * Nothing here knows about payments or locks.
+ * This module is independent of payments and locks.
  */
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A request as the services here see it. */
+/** A request as the services receive it. */
 export interface JsonRequest {
   /** Method and path, e.g. `POST /payments`. */
   readonly route: string;
   readonly body: unknown;
-  /** The `user-agent` header: which copy asks. */
+  /** The `user-agent` header: the copy that sent the request. */
   readonly from: string;
 }
 
-/** An answer, in either direction. */
+/** A response, sent or received. */
 export interface JsonAnswer {
   readonly status: number;
   readonly body: unknown;
   /** Seconds, as the `Retry-After` header. */
   readonly retryAfterSeconds?: number;
-  /** Whether it is the recorded answer to an earlier request, as the `Idempotency-Replayed` header says. */
+  /** Whether it is the recorded response to an earlier request: the `Idempotency-Replayed` header. */
   readonly isReplay?: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface Service {
 
 const LONGEST_BODY_BYTES = 65_536;
 
-/** Serves `handle` on a free port of 127.0.0.1. A handler that throws answers 500 and is reported on stderr. */
+/** Serves `handle` on a free port of 127.0.0.1. If it throws, the response is 500, and the error goes to stderr. */
 export async function serveJson(handle: (request: JsonRequest) => Promise<JsonAnswer> | JsonAnswer): Promise<Service> {
   return await serve((request, response) => {
     void answer(request, handle).then(({ status, body, retryAfterSeconds }) => {
@@ -44,10 +44,10 @@ export async function serveJson(handle: (request: JsonRequest) => Promise<JsonAn
   });
 }
 
-/** Lets a listener serve on a free port of 127.0.0.1. */
+/** Serves a listener on a free port of 127.0.0.1. */
 export async function serve(listener: RequestListener): Promise<Service> {
   const server = createServer(listener);
-  // Longer than a run: a connection that the server drops just as it is used again looks like a crash.
+  // Longer than a run, because a connection that the server closes just as it is reused looks like a crash.
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject).listen(0, "127.0.0.1", resolve);
@@ -94,9 +94,9 @@ async function text(request: IncomingMessage): Promise<string> {
 }
 
 /**
- * Sends one POST and reads the answer, whatever its status.
+ * Sends one POST and reads the response, for any status.
  *
- * @param options  `key` goes along as the Idempotency-Key
+ * @param options  `key` is sent as the Idempotency-Key
  * @throws the signal's reason  it was aborted; the request may have been carried out
  * @throws TypeError            no connection, or it broke; the request may have been carried out
  */

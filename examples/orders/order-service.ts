@@ -1,8 +1,8 @@
 /**
- * The order service, one copy of it: `POST /payments` charges the payment, writes the order, empties the cart.
+ * One copy of the order service: `POST /payments` charges the payment, writes the order, and empties the cart.
  *
- * Start reading at `app.post`. The customer may refresh the waiting page, and each refresh may reach another copy. All of them carry the
- * same Idempotency-Key, so one is carried out, and the others get its answer: the first result, as it was recorded.
+ * Start reading at `app.post`. The customer may refresh the waiting page, and each refresh may reach a different copy.
+ * All of them have the same Idempotency-Key, so only one is executed, and the others get its recorded response.
  */
 
 import { idempotency, leaseOf } from "@holdfast/http/express";
@@ -13,28 +13,28 @@ import { type Order, OrderTableClient, OrderTableError } from "./order-table.js"
 import { charge } from "./payment-gateway.js";
 import type { Payment } from "./submissions.js";
 
-/** What one copy needs to do its work. */
+/** The settings of one copy. */
 export interface CopyOptions {
-  /** E.g. `copy 2`: who wrote an order, and who asked the gateway. */
+  /** The name of the copy, such as `copy 2`. Recorded in its orders and sent to the gateway. */
   readonly name: string;
   readonly gatewayUrl: string;
   readonly tableUrl: string;
-  /** Undefined: the Idempotency-Key is not heeded. */
+  /** Undefined: the Idempotency-Key is ignored. */
   readonly holdfast: Holdfast | undefined;
 }
 
-/** What the customer gets to see. A refresh must get the same as the first press. */
+/** The response to the customer. A refresh must get the same as the first press. */
 export interface Confirmation {
   readonly orderId: string;
   readonly receipt: string;
 }
 
-/** How long a customer waits for an earlier press of the same button, before being told to try again. */
+/** How long a request waits for an earlier press of the same button before it gets "try again". */
 const WAIT_MS = 8_000;
 
 /**
- * How long a payment stays blocked after its copy was killed. A copy that lives renews its lease as long as it
- * works, so this need not cover a slow gateway, only a pause of the process that is still normal.
+ * How long a payment stays blocked after its copy was killed. A live copy renews its lease while it works, so this need
+ * not cover a slow gateway, only a normal pause of the process.
  */
 const LEASE_MS = 3_000;
 
@@ -55,15 +55,17 @@ export async function startOrderService(options: CopyOptions): Promise<Service> 
   return await serve(app);
 
   async function settle(payment: Payment, lease: Lease | undefined): Promise<Confirmation> {
-    // With the key this is not for refreshes, but for the attempt that follows a copy which died after it had written the order.
+    // With the key, this is not for refreshes, but for the attempt after a copy that died when it had written the
+    // order.
     const earlier = await table.find(payment.paymentId, lease?.token);
     if (earlier !== null) return confirm(earlier);
 
-    // The signal stops the request when the lease is lost. Whether money moved is then unknown, and does not matter:
-    // the payment's id is the gateway's idempotency key, so whoever comes next gets the same charge.
+    // The signal stops the request when the lease is lost. It is then unknown whether money moved, but this does not
+    // matter: the payment's id is the gateway's idempotency key, so the next attempt gets the same charge.
     const receipt = await charge(gatewayUrl, payment, { from: name, signal: lease?.signal });
 
-    // The lease could end between this line and the write. assertHeld cannot see that; the token can, at the table.
+    // The lease could end between this line and the write. assertHeld cannot detect that, but the table can, by the
+    // token.
     lease?.assertHeld();
     return confirm(await table.insert({ ...payment, receipt, writtenBy: name }, lease?.token));
   }
@@ -73,13 +75,13 @@ function confirm(order: Order): Confirmation {
   return { orderId: order.orderId, receipt: order.receipt };
 }
 
-/** What a failure means for the customer. No answer of 5xx is recorded: it is safe to submit the same payment again. */
+/** The response after a failure. 5xx responses are not recorded, so it is safe to submit the same payment again. */
 function apologize(name: string): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
     const reason = error instanceof Error ? error.message : String(error);
     const isFenced = error instanceof LeaseLostError || error instanceof OrderTableError;
-    // Somebody else may have been at work on this payment at the same time: the fence has done its duty, but a
-    // person should know that it was needed.
+    // Another copy may have worked on this payment at the same time. The fence prevented harm, but an operator should
+    // know that it was needed.
     if (isFenced) console.error(`!! ${name}: ${(request.body as Payment).paymentId} was not finished: ${reason}`);
     if (isFenced) response.status(500).json({ error: reason });
     else if (isBadRequest(error)) response.status(400).json({ error: `the body is not JSON: ${reason}` });
@@ -95,14 +97,14 @@ function isBadRequest(error: unknown): boolean {
   return error instanceof SyntaxError && "status" in error && error.status === 400;
 }
 
-/** Before the key is looked at: what is no payment begins nothing. */
+/** Refuses invalid payments before the key is used. */
 const refuseWrongPayments: RequestHandler = (request, response, next) => {
   const problem = problemOf(request.body);
   if (problem === undefined) next();
   else response.status(400).json({ error: problem });
 };
 
-/** A sentence on what is wrong with a payment; undefined if nothing is. */
+/** A sentence that says what is wrong with a payment; undefined if it is valid. */
 function problemOf(body: unknown): string | undefined {
   if (typeof body !== "object" || body === null) return "expected an object";
   const { paymentId, customer, cartId, amountCents } = body as Partial<Record<keyof Payment, unknown>>;

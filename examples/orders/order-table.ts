@@ -1,27 +1,27 @@
 /**
- * The shop's database: one table of orders, kept as a file with one JSON line per order, so that it can be read.
+ * The shop's database: one table of orders, stored as a file with one JSON line per order, so that people can read it.
  *
- * On purpose it has no unique index on the payment: it takes every order it is given, so what keeps duplicates
- * out is the record of the request. What it does have is the fence. An attempt that sleeps past the end of its lease and then writes
- * has a lower token than the one who came after it, and the table refuses a token lower than one it has seen for
- * that payment. Looking counts as seeing: who finds no order has thereby shut out everyone before it.
+ * It intentionally has no unique index on the payment, so only the record of the request prevents duplicates. But it
+ * has a fence: it refuses a token that is lower than one it has seen for the payment. An attempt that sleeps past the
+ * end of its lease and then writes has a lower token than the next attempt. A `find` counts too: after it, earlier
+ * attempts can no longer write.
  */
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { postJson, type Service, serveJson } from "./loopback-http.js";
 import type { Payment } from "./submissions.js";
 
-/** One row. */
+/** A row of the table. */
 export interface Order extends Payment {
   readonly orderId: string;
   readonly receipt: string;
-  /** Name of the copy that wrote it. */
+  /** The name of the copy that wrote it. */
   readonly writtenBy: string;
 }
 
-/** The fencing token of whoever asks; undefined without one, and then nothing is checked. */
+/** The fencing token of the caller; undefined for no check. */
 export type Fence = number | undefined;
 
-/** Somebody with a higher token has been here. Nothing was written; the caller's attempt is over. */
+/** The table has seen a higher token. Nothing was written, and the caller must stop. */
 export class StaleFenceError extends Error {
   constructor(paymentId: string, fence: number, seen: number) {
     super(`the order table refuses token ${fence} for ${paymentId}: it has seen token ${seen}`);
@@ -29,21 +29,21 @@ export class StaleFenceError extends Error {
   }
 }
 
-/** The table itself. Each method is one step that nothing can interrupt, like a statement of a database. */
+/** The table. Each method is atomic, like a statement of a database. */
 export class OrderTable {
   readonly #file: string;
   readonly #firstOf = new Map<string, Order>();
   readonly #highestFenceOf = new Map<string, number>();
   #lastOrder = 0;
 
-  /** Begins an empty table in `file`, which is overwritten. */
+  /** Creates an empty table in `file`, which is overwritten. */
   constructor(file: string) {
     this.#file = file;
     writeFileSync(file, "");
   }
 
   /**
-   * The first order of a payment, or null.
+   * Returns the first order of a payment, or null.
    *
    * @throws StaleFenceError  `fence` is lower than one seen before
    */
@@ -74,13 +74,13 @@ export class OrderTable {
   }
 }
 
-/** Reads the orders back from a table's file, in the order they were written. */
+/** Reads the orders from a table's file, in the order in which they were written. */
 export function readOrders(file: string): Order[] {
   const lines = readFileSync(file, "utf8").trimEnd().split("\n");
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Order);
 }
 
-/** Lets other processes use a table, over loopback. */
+/** Serves a table to other processes, over loopback. */
 export async function serveOrderTable(table: OrderTable): Promise<Service> {
   return await serveJson(({ route, body }) => {
     try {
@@ -97,7 +97,7 @@ export async function serveOrderTable(table: OrderTable): Promise<Service> {
   });
 }
 
-/** The database is gone or refuses, as a copy sees it. After `insert` the order may have been written. */
+/** The database failed or refused a request. After an `insert`, the order may have been written. */
 export class OrderTableError extends Error {
   constructor(message: string) {
     super(message);
@@ -106,15 +106,15 @@ export class OrderTableError extends Error {
 }
 
 /**
- * The table as a copy of the service reaches it: the same two steps, over the network.
+ * The client of the table that a copy of the service uses: the same two methods, over the network.
  *
- * @throws OrderTableError  from either step: the token is stale, or the table failed
+ * @throws OrderTableError  from both methods: the token is stale, or the table failed
  */
 export class OrderTableClient {
   readonly #url: string;
   readonly #from: string;
 
-  /** @param from  name of the copy that asks */
+  /** @param from  name of the copy */
   constructor(url: string, from: string) {
     this.#url = url;
     this.#from = from;

@@ -1,23 +1,23 @@
 /**
- * The payment company: somebody else's service, slow, and sometimes twice as slow.
+ * The external payment company: slow, and sometimes twice as slow.
  *
- * Like real ones it takes an idempotency key: requests with one key are one charge, and all get its receipt. That
- * is what makes it safe to ask again after a crash, when nobody knows whether the first request was carried out.
+ * Like real ones, it accepts an idempotency key: all requests with the same key are one charge and get its receipt. So
+ * it is safe to repeat a request after a crash, when it is unknown whether the first request was executed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { postJson, type Service, serveJson } from "./loopback-http.js";
 import { integerBetween, seededRandom, seedOf } from "./random.js";
 import type { Payment } from "./submissions.js";
 
-/** The gateway with its own books, which the demo reads at the end. */
+/** The gateway with its counters, which the demo reads at the end. */
 export interface PaymentGateway extends Service {
-  /** Charges made: money that moved. */
+  /** The number of charges. */
   readonly charges: number;
-  /** Requests received, repeated ones included. */
+  /** The number of requests, including repeated ones. */
   readonly requests: number;
 }
 
-/** Told after money has moved and before the answer is sent; the answer waits for it. */
+/** Called after a charge and before its response is sent. The response waits for it. */
 export type ChargeListener = (charge: { paymentId: string; number: number; askedBy: string }) => Promise<void>;
 
 /** Starts a gateway on loopback. */
@@ -53,7 +53,7 @@ export async function startPaymentGateway(onCharge: ChargeListener): Promise<Pay
   };
 }
 
-/** 30 to 60 ms, one time in four twice that; always the same for one payment. */
+/** 30 to 60 ms, for one payment in four twice as long; always the same for the same payment. */
 function delayOf(paymentId: string): number {
   const random = seededRandom(seedOf(paymentId));
   const delayMs = integerBetween(random, 30, 60);
@@ -66,10 +66,10 @@ interface ChargeRequest {
 }
 
 /**
- * Asks the gateway for the money, as the order service does.
+ * Requests a charge from the gateway. Used by the order service.
  *
  * @returns the receipt; the same one for every request with this payment's id
- * @throws the signal's reason, TypeError  the outcome is unknown; ask again with the same payment
+ * @throws the signal's reason, TypeError  the outcome is unknown; repeat the request with the same payment
  */
 export async function charge(
   gatewayUrl: string,

@@ -1,12 +1,12 @@
-/** One line that shows how far the work is: rewritten in place on a terminal, printed now and then elsewhere. */
+/** A progress line: rewritten in place on a terminal, printed a few times elsewhere. */
 
-/** Where the demo prints; `process.stdout` is one. */
+/** Where the demo prints, such as `process.stdout`. */
 export interface Output {
   readonly isTTY?: boolean;
   write(text: string): unknown;
 }
 
-/** Shows `done` of `total`. */
+/** Shows `done` out of `total`. */
 export class Progress {
   readonly #output: Output;
   readonly #what: string;
@@ -20,7 +20,7 @@ export class Progress {
   }
 
   show(done: number): void {
-    // A terminal takes a hundred steps; a log file is better off with four lines.
+    // A hundred steps on a terminal, four lines in a log file.
     const step = this.#output.isTTY ? this.#total / 100 : this.#total / 4;
     if (done < this.#shown + step && done !== this.#total) return;
     this.#shown = done;

@@ -1,14 +1,14 @@
 /**
- * Random numbers that can be replayed: the same seed gives the same numbers on every machine.
+ * Reproducible random numbers: the same seed gives the same numbers on every machine.
  *
- * The load and the gateway's delays come from here, so that two runs differ by the key and by nothing else.
+ * The load and the gateway's delays use them, so that two runs differ only in the use of the key.
  */
 
 /**
  * A generator of numbers from 0 up to, but not including, 1.
  *
- * A counter that goes round all 2^32 states, each one scrambled by multiplying and folding. Good enough to
- * spread a load; not for secrets.
+ * A counter through all 2^32 states, each scrambled with multiplications and shifts. Good enough for a load, but not
+ * for secrets.
  */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
@@ -20,14 +20,14 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** A seed made from text, so that one payment is equally slow in every run. */
+/** Computes a seed from a text, so that a payment is equally slow in every run. */
 export function seedOf(text: string): number {
   let seed = 0;
   for (const character of text) seed = (Math.imul(seed, 31) + (character.codePointAt(0) ?? 0)) >>> 0;
   return seed;
 }
 
-/** A whole number from `lowest` to `highest`, both included. */
+/** A whole number from `lowest` to `highest`, inclusive. */
 export function integerBetween(random: () => number, lowest: number, highest: number): number {
   return lowest + Math.floor(random() * (highest - lowest + 1));
 }

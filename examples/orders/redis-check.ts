@@ -1,9 +1,9 @@
-/** Asks once whether there is a Redis at the other end, so that a missing one is one line and not a flood. */
+/** Checks once whether Redis is reachable, so that a missing server causes one line of output instead of many. */
 import { Redis } from "ioredis";
 
 const ANSWER_WITHIN_MS = 3_000;
 
-/** Null if the server answers; otherwise one line that says what is wrong and what to do. Never rejects. */
+/** Null if the server replies; otherwise one line that says what is wrong and what to do. Never rejects. */
 export async function whyRedisIsUnusable(url: string): Promise<string | null> {
   const redis = new Redis(url, {
     lazyConnect: true,
@@ -11,7 +11,7 @@ export async function whyRedisIsUnusable(url: string): Promise<string | null> {
     connectTimeout: ANSWER_WITHIN_MS,
     commandTimeout: ANSWER_WITHIN_MS,
   });
-  // The reason comes as this event; what `connect` rejects with only says that the connection is closed.
+  // This event has the reason. The error of `connect` only says that the connection is closed.
   let reason: string | undefined;
   redis.on("error", (error: Error) => {
     reason ??= error.message || String((error as NodeJS.ErrnoException).code);

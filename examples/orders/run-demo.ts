@@ -1,7 +1,7 @@
 /**
- * The whole demo: the same load without heeding the Idempotency-Key and then with it, and what came of it, told for people.
+ * The whole demo: runs the same load first without and then with the Idempotency-Key, and prints the results.
  *
- * demo.ts calls it for the command line; the tests call it with a smaller load.
+ * demo.ts calls it for the command line, and the tests call it with a smaller load.
  */
 import { join } from "node:path";
 import type { Holdfast } from "holdfast";
@@ -11,29 +11,29 @@ import { type Output, Progress } from "./progress.js";
 import { type LoadResult, runLoad } from "./run-load.js";
 import type { Submission } from "./submissions.js";
 
-/** What to show, and where. */
+/** The options of the demo. */
 export interface DemoOptions {
   readonly submissions: readonly Submission[];
   readonly startCopies: StartCopies;
-  /** For the scene of the late writer; stays open. */
+  /** Used for the late writer; the demo does not close it. */
   readonly holdfast: Holdfast;
-  /** Directory for the files of the order tables; exists. */
+  /** An existing directory for the files of the order tables. */
   readonly directory: string;
   readonly output: Output;
 }
 
-/** What came of it. */
+/** The result of the demo. */
 export interface DemoResult {
   readonly withoutKey: LoadResult;
   readonly withKey: LoadResult;
   readonly lateWriter: LateWriter;
-  /** What is not as it should be, one sentence each; empty if all is well. */
+  /** The deviations from the expected results, one sentence each. */
   readonly faults: readonly string[];
   /** The last line of the demo. */
   readonly summary: string;
 }
 
-/** Runs and tells the demo. It prints all but the summary. */
+/** Runs the demo and prints everything except the summary. */
 export async function runDemo(options: DemoOptions): Promise<DemoResult> {
   const say = (text: string): void => void options.output.write(`${text}\n`);
 

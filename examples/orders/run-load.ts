@@ -1,8 +1,8 @@
 /**
- * One run of the load: starts the outside world and the copies, sends the submissions, and counts afterwards.
+ * One run of the load: starts the gateway, the table and the copies, sends the submissions, and counts the results.
  *
- * The counting believes nobody's word: orders are read from the file of the order table, charges from the books
- * of the gateway, and each customer's confirmation is compared with the first order of that payment.
+ * The counts do not rely on the copies: orders are read from the file of the order table, charges from the counters of
+ * the gateway, and each customer's confirmation is compared with the first order of the payment.
  */
 import type { StartCopies } from "./copies.js";
 import { type Answered, submitAll } from "./load.js";
@@ -10,49 +10,49 @@ import { type Order, OrderTable, readOrders, serveOrderTable } from "./order-tab
 import { type ChargeListener, startPaymentGateway } from "./payment-gateway.js";
 import type { Submission } from "./submissions.js";
 
-/** What to run. */
+/** The settings of a run. */
 export interface LoadRun {
   readonly submissions: readonly Submission[];
   readonly withKey: boolean;
   readonly startCopies: StartCopies;
   /** File of the order table; overwritten. */
   readonly ordersFile: string;
-  /** Called after each answer with the number of answers so far. */
+  /** Called after each response with the number of responses so far. */
   readonly onProgress: (answered: number) => void;
 }
 
-/** What came of it. */
+/** The result of a run. */
 export interface LoadResult {
   readonly payments: number;
   readonly submissions: number;
   readonly orders: number;
-  /** Orders beyond the first of their payment. */
+  /** The number of orders that are not the first of their payment. */
   readonly duplicateOrders: number;
-  /** Submissions that were not shown the first order and receipt of their payment, or got no answer. */
+  /** The number of submissions that did not get the first order and receipt of their payment, or got no response. */
   readonly otherResults: number;
-  /** Charges the gateway made, and requests it got for them. */
+  /** The number of charges of the gateway, and of requests for them. */
   readonly charges: number;
   readonly chargeRequests: number;
-  /** Submissions that were shown the recorded answer to an earlier press. */
+  /** The number of submissions that got the recorded response to an earlier press. */
   readonly replays: number;
   /** How often a customer had to press again. */
   readonly pressedAgain: number;
-  /** All orders of the payment with the most of them. */
+  /** All orders of the payment with the most orders. */
   readonly worst: readonly Order[];
-  /** The copy that was killed, and how the payment that it had just charged went on; null if none was. */
+  /** The killed copy, and how the payment that it had just charged continued; null if none was killed. */
   readonly killed: KilledCopy | null;
   readonly tookMs: number;
 }
 
-/** A copy that ended between the charge and the order. */
+/** A copy that was killed between the charge and the order. */
 export interface KilledCopy {
   readonly name: string;
   readonly paymentId: string;
-  /** Who wrote the order of that payment in the end. */
+  /** The copy that finally wrote the order of that payment. */
   readonly finishedBy: string | undefined;
 }
 
-/** Runs the load once. Everything it started is closed when it settles. */
+/** Runs the load once. Closes everything that it started before it settles. */
 export async function runLoad(run: LoadRun): Promise<LoadResult> {
   const payments = new Set(run.submissions.map((submission) => submission.paymentId)).size;
   let killed: { name: string; paymentId: string } | null = null;
@@ -63,7 +63,7 @@ export async function runLoad(run: LoadRun): Promise<LoadResult> {
   try {
     const { withKey } = run;
     const copies = await run.startCopies({ gatewayUrl: gateway.url, tableUrl: table.url, withKey });
-    // Halfway through the payments one copy dies at the worst moment: money has moved, and nobody has written it down.
+    // After half of the charges, kill one copy at the worst moment: the charge is made, but no order is written.
     onCharge = async ({ number, askedBy, paymentId }) => {
       if (copies.kill === undefined || copies.urls.length < 2 || number !== Math.ceil(payments / 2)) return;
       killed = { name: askedBy, paymentId };

@@ -1,12 +1,12 @@
 /**
- * The load: who submits which payment when, and to which copy of the service the request happens to go.
+ * The load: which customer submits which payment at what time, and to which copy of the service the request goes.
  *
- * A payment that is submitted several times is a customer who refreshes the waiting page. Submissions come from
- * a CSV file (see submissions.csv) or from a seed; the file was written by the same generator.
+ * A payment that is submitted several times is from a customer who refreshes the waiting page. Submissions come from a
+ * CSV file (see submissions.csv) or from a seed. The same generator wrote the file.
  */
 import { integerBetween, seededRandom } from "./random.js";
 
-/** What a customer asks to be paid. Every refresh of the page sends the same one again. */
+/** The payment that a customer submits. Every refresh of the page sends the same one again. */
 export interface Payment {
   readonly paymentId: string;
   readonly customer: string;
@@ -18,18 +18,18 @@ export interface Payment {
 export interface Submission extends Payment {
   /** Milliseconds after the start of the run. */
   readonly submittedAtMs: number;
-  /** Where the load balancer sends it: 1 to `ROUTES`, folded onto the copies that run. */
+  /** Where the load balancer sends it: 1 to `ROUTES`, modulo the number of copies. */
   readonly copy: number;
 }
 
-/** The `copy` column goes up to here, which is also the largest `--copies`. */
+/** The largest value of the `copy` column, and of `--copies`. */
 export const ROUTES = 16;
 
 const LONGEST_MS = 600_000;
 const COLUMNS = ["payment_id", "customer", "cart_id", "amount_cents", "submitted_at_ms", "copy"] as const;
 type Column = (typeof COLUMNS)[number];
 
-/** A line of the file cannot be used. The message says where (line and column, from 1) and what was expected. */
+/** A line of the file is invalid. The message says where (line and column, from 1) and what was expected. */
 export class SubmissionsError extends Error {
   constructor(source: string, line: number, column: Column | undefined, problem: string) {
     const where = column === undefined ? "" : `, column ${COLUMNS.indexOf(column) + 1} (${column})`;
@@ -39,10 +39,10 @@ export class SubmissionsError extends Error {
 }
 
 /**
- * Makes a load of `payments` payments, each submitted 1 to 5 times within a sixth of a second.
+ * Generates a load of `payments` payments, each submitted 1 to 5 times within a sixth of a second.
  *
- * That is about as long as the gateway takes, so some refreshes arrive while the first submission is still at
- * work (the dangerous ones) and some when its order already exists.
+ * That is about as long as the gateway takes, so some refreshes arrive while the first submission is in progress (the
+ * dangerous ones) and some when its order already exists.
  */
 export function generateSubmissions(seed: number, payments: number): Submission[] {
   const random = seededRandom(seed);
@@ -55,7 +55,7 @@ export function generateSubmissions(seed: number, payments: number): Submission[
       cartId: `cart-${suffix}`,
       amountCents: integerBetween(random, 250, 25_000),
     };
-    // 20 ms a payment: a load that a busy laptop carries, and 200 payments in four seconds.
+    // One payment per 20 ms, which a busy laptop can handle: 200 payments take four seconds.
     const firstAtMs = integerBetween(random, 0, payments * 20);
     const presses = integerBetween(random, 1, 5);
     for (let press = 0; press < presses; press += 1) {
@@ -69,7 +69,7 @@ export function generateSubmissions(seed: number, payments: number): Submission[
   return submissions.sort((a, b) => a.submittedAtMs - b.submittedAtMs);
 }
 
-/** Writes submissions as the file that `parseSubmissions` reads. */
+/** Formats submissions as a file that `parseSubmissions` can read. */
 export function formatSubmissions(submissions: readonly Submission[]): string {
   const lines = submissions.map((s) =>
     [s.paymentId, s.customer, s.cartId, s.amountCents, s.submittedAtMs, s.copy].join(","),
@@ -80,10 +80,10 @@ export function formatSubmissions(submissions: readonly Submission[]): string {
 /**
  * Reads a CSV file with the header `payment_id,customer,cart_id,amount_cents,submitted_at_ms,copy`.
  *
- * Fields are plain: letters, digits, `-`, `_`, `.`, `:`; no quotes. Lines end in LF or CRLF.
+ * Fields have only letters, digits, `-`, `_`, `.` and `:`, and no quotes. Lines end in LF or CRLF.
  *
  * @param source  name of the file, for error messages
- * @throws SubmissionsError  a line is not what it should be, or one payment has two different contents
+ * @throws SubmissionsError  a line is invalid, or a payment occurs with different contents
  */
 export function parseSubmissions(text: string, source: string): Submission[] {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);

@@ -1,6 +1,6 @@
 /**
- * A buffer with room for four, between producers and consumers in several processes. Who finds it full or empty waits
- * inside the mutex, on a condition, until somebody has changed that: nobody asks again and again.
+ * A buffer with room for four items, between producers and consumers in several processes. If the buffer is full or
+ * empty, a process waits on a condition of the mutex until another process signals it, instead of polling.
  *
  *     npm run build && node examples/dist/producer-consumer/producer-consumer.js
  *
@@ -17,7 +17,7 @@ const JOBS = 60;
 const PRODUCERS = 3;
 const CONSUMERS = 3;
 
-/** Stands for a table that all processes share; only who holds the mutex may touch it. */
+/** Stands for a table that all processes share. Only the holder of the mutex may use it. */
 const buffer: number[] = [];
 let fullest = 0;
 
@@ -25,7 +25,7 @@ async function produce(holdfast: Holdfast, jobs: readonly number[]): Promise<voi
   const mutex = holdfast.mutex("buffer");
   for (const job of jobs) {
     let lease = await mutex.acquire();
-    // In a loop: somebody else may fill the place between the signal and us.
+    // A loop, because another producer may fill the place after the signal.
     while (buffer.length === ROOM) lease = await mutex.condition("not full").wait(lease);
     await turn();
     buffer.push(job);
@@ -58,7 +58,7 @@ function connect(): HoldfastOptions {
   return { redis };
 }
 
-// Two clients stand for two processes.
+// Each client stands for a process.
 const [here, there] = [createHoldfast(connect()), createHoldfast(connect())];
 const jobs = Array.from({ length: JOBS }, (_, i) => i);
 const consuming = Array.from({ length: CONSUMERS }, () => consume(there, JOBS / CONSUMERS));

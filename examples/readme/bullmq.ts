@@ -1,4 +1,4 @@
-/** Jobs of one customer, one at a time, from whatever queue: the others take no worker's time until their turn. */
+/** Runs the jobs of a customer one at a time, from any queue. Waiting jobs do not occupy a worker. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";
@@ -9,7 +9,7 @@ import { Redis } from "ioredis";
 
 const url = process.env.REDIS_URL ?? "redis://127.0.0.1:6379";
 const redis = new Redis(url);
-// BullMQ wants commands of its own client to wait for as long as it takes; and its types are those of another ioredis.
+// BullMQ requires a client whose commands wait without a limit, and uses the types of a different ioredis version.
 const jobs = new Redis(url, { maxRetriesPerRequest: null });
 const connection = jobs as unknown as ConnectionOptions;
 const holdfast = createHoldfast({ redis });

@@ -1,4 +1,4 @@
-/** Users are read from a slow database, once for all who want them: in this process and in every other. */
+/** Reads users from a slow database, once for all callers in all processes. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";

@@ -1,4 +1,4 @@
-/** A site that is rebuilt after every change, however many come while it is being built. */
+/** Rebuilds a site after every change. Changes during a build share the next one. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";

@@ -1,4 +1,4 @@
-/** A stock that is never sold below nothing, without a lock. */
+/** A stock that never becomes negative, without a lock. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import { CounterRequestError, counter } from "@holdfast/recipes";

@@ -1,4 +1,4 @@
-/** A holder that comes too late, and is turned away by what it writes to: a value in Redis, and a file of this process. */
+/** Fenced writes: a value in Redis and a file refuse the write of a late holder. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

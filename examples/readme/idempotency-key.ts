@@ -1,4 +1,4 @@
-/** Payments over HTTP that are made once, however often the button is pressed: with Express, Fastify and Hono. */
+/** Payments over HTTP that are made once, however often the customer presses the button: Express, Fastify and Hono. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";

@@ -1,4 +1,4 @@
-/** Webhooks that come twice, late and out of order: each subscription is changed by one event at a time, in order. */
+/** Webhooks that come twice, late and out of order: applies one event at a time to each subscription, in order. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";

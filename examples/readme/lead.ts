@@ -1,4 +1,4 @@
-/** One process that leads, and what others see of it. */
+/** One process leads, and the others observe it. */
 import { strict as assert } from "node:assert";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";

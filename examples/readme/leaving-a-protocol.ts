@@ -16,7 +16,7 @@ function accountLock(id: string, phase: Phase): Lock | MultiLock {
   return phase === "both" ? holdfast.multiLock([theirs, ours]) : ours;
 }
 
-// During each roll-out two phases are alive at once, and every two neighbors exclude each other.
+// During each rollout, two phases are in use at the same time, and neighboring phases exclude each other.
 const pairs: readonly (readonly [Phase, Phase])[] = [
   ["theirs", "both"],
   ["both", "ours"],
@@ -34,7 +34,7 @@ for (const [before, after] of pairs) {
   }
 }
 
-// The Java side is excluded up to the last roll-out, and no longer after it.
+// The Java side is excluded up to the last rollout, but not after it.
 for (const [phase, isExcluded] of [
   ["theirs", true],
   ["both", true],

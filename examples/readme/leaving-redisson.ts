@@ -9,7 +9,7 @@ const locks = redisson(holdfast);
 
 type Phase = "theirs" | "both" | "ours";
 
-/** What a holder shows to whatever it writes to: the token of each lock that it holds. */
+/** The tokens of the locks that a holder has; it passes them to the resource. */
 type Tokens = Partial<Record<"theirs" | "ours", number>>;
 
 async function lockOrder(
@@ -43,7 +43,7 @@ function accepts(tokens: Tokens): boolean {
   return true;
 }
 
-// A Java service that calls tryLockAndGetToken() and unlock(), as it looks from the server.
+// Does on the server what a Java service does with tryLockAndGetToken() and unlock().
 const JAVA_LOCK = `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
   redis.call('HSET', KEYS[1], ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], 30000) return redis.call('INCR', KEYS[2])`;
 const KEYS = ["order:1", "redisson_lock_token:{order:1}"] as const;
@@ -56,7 +56,7 @@ const isRefused = async (phase: Phase): Promise<boolean> => {
   return end === undefined;
 };
 
-// Steps 1 to 4: whoever is alive at the same time excludes each other, both ways, Java included.
+// Steps 1 to 4: all services that are in use at the same time exclude each other, including Java.
 const stepOf: Readonly<Record<1 | 2 | 3 | 4, readonly Phase[]>> = {
   1: ["theirs"],
   2: ["theirs", "both"],
@@ -77,7 +77,7 @@ for (const [step, alive] of Object.entries(stepOf)) {
   await javaUnlocks();
 }
 
-// Step 5: no Java any more. `both` and `ours` exclude each other, and tokens go on rising for whoever compares them.
+// Step 5: Java is no longer used. `both` and `ours` exclude each other, and the tokens of each lock keep rising.
 const stale = await lockOrder("1", "both", 1_000);
 await stale.lease.release();
 for (const [first, second] of [
@@ -91,13 +91,13 @@ for (const [first, second] of [
 }
 assert.equal(accepts(stale.tokens), false, "an old holder is refused, whichever lock it shares with the last one");
 
-// What must not be: a service on `ours` while Java is still there.
+// A mistake: a service uses `ours` while Java is still in use.
 const tooSoon = await lockOrder("1", "ours", 1_000);
 assert.notEqual(await java(), 0, "both hold");
 await javaUnlocks();
 await tooSoon.lease.release();
 
-// Step 6: what is left of Redisson is the counter of the fenced lock, which never expires.
+// Step 6: only the counter of the fenced lock remains of Redisson; it never expires.
 await redis.del("redisson_lock_token:{order:1}");
 assert.deepEqual(await redis.keys("*order:1*unlock_latch*"), []);
 

@@ -1,4 +1,4 @@
-/** Ten pods start at once, and one of them migrates the database. */
+/** Ten pods start at the same time, and one of them migrates the database. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";

@@ -1,4 +1,4 @@
-/** A payment that is made once, whoever asks for it, and however often: with the refresh button, after a crash, from two services. */
+/** A payment that is made once, however often it is requested: by a refresh, after a crash, or by two services. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";

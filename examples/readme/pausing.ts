@@ -1,4 +1,4 @@
-/** A lock that a person takes out of use: no deploy while the database is moved, whoever has come first, and whatever ends meanwhile. */
+/** An operator pauses a lock: no deploy can start while the database is moved, even if it already waits. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,7 +10,7 @@ const holdfast = createHoldfast({ redis });
 const elsewhere = createHoldfast({ redis });
 const name = `deploy:${randomUUID()}`;
 
-// A deploy is under way, and another one waits for it.
+// A deploy is running, and another one waits for it.
 const running = await elsewhere.mutex(name).acquire({ label: "release 4.2" });
 const next = elsewhere.mutex(name).acquire({ label: "release 4.3", waitMs: 60_000 });
 while ((await holdfast.mutex(name).inspect()).waiterCount === 0) await sleep(5);
@@ -52,7 +52,7 @@ assert.equal(inNobodysWay.pause.by, "ana");
 const ended = await holdfast.resume(name, { by: "ana", pause: pause.owner }); // that pause, and no later one
 
 assert.deepEqual([ended.outcome, "waiterCount" in ended && ended.waiterCount], ["resumed", 1]);
-await (await next).release(); // it has kept its place
+await (await next).release(); // it kept its place in the queue
 assert.equal((await holdfast.resume(name, { by: "ana" })).outcome, "not-paused");
 
 await Promise.all([holdfast.close(), elsewhere.close()]);

@@ -1,4 +1,4 @@
-/** A nightly report, whose schedule every instance has, and which one of them makes. */
+/** A nightly report: every instance has the schedule, and one of them makes the report. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";
@@ -31,7 +31,7 @@ const nightly = scheduled(
   },
 );
 
-// What the schedulers of three instances do: new Cron("0 3 * * *", nightly).
+// The schedulers of three instances call this at 3:00: new Cron("0 3 * * *", nightly).
 const fires = await Promise.all([nightly(), nightly(), nightly()]);
 assert.deepEqual(
   fires.filter(({ outcome }) => outcome === "ran"),

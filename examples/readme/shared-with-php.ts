@@ -45,11 +45,11 @@ subscribe("holdfast:peer", onPeer); // taken-over, overwritten, deleted, clock-a
 
 assert.equal(await reserve("goods:300"), 2);
 
-// The PHP side holds it: SETNX with the time at which it ends.
+// The PHP side holds the lock: SETNX with the time at which it ends.
 await redis.setnx("shop_lock_goods:301", Math.floor(Date.now() / 1_000) + 30);
 await assert.rejects(patient.acquire(), AcquireTimeoutError);
 
-// And died, without an expiry on the key.
+// The PHP side has crashed, and the key has no expiry.
 await redis.set("shop_lock_goods:301", Math.floor(Date.now() / 1_000) - 5);
 const lease = await patient.acquire();
 assert.match(seen.at(-1) ?? "", /^taken-over shop_lock_goods:301 \d+ \d+$/);

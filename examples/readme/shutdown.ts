@@ -1,4 +1,4 @@
-/** A service that is told to end hands on what it holds, in an order that harms nobody. */
+/** A service that is asked to stop: work stops first, and then its locks are released to others. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";
@@ -29,7 +29,7 @@ while (holdfast.held().length === 0) await sleep(1);
 const [mine] = holdfast.held(); // what this process holds: for a health page, or a log line
 assert.equal(mine?.name, name);
 
-// What `kill <pid>` does; here without a signal, so that the example goes on.
+// In a service, `kill <pid>` causes this. Here there is no signal, so that the example continues.
 const closing = holdfast.close({ graceMs: 25_000 });
 await assert.rejects(holdfast.mutex("another").acquire(), ClosedError);
 assert.ok((await working) < 1_000_000);

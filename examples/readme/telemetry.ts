@@ -1,4 +1,4 @@
-/** What locks do, in metrics that Prometheus collects: how long callers wait and hold, and what is lost. And in OpenTelemetry. */
+/** Metrics of locks for Prometheus (wait and hold times, lost leases), and metrics and traces for OpenTelemetry. */
 import { strict as assert } from "node:assert";
 import process from "node:process";
 import * as otel from "@holdfast/telemetry/otel";
@@ -40,7 +40,7 @@ assert.match(await register.metrics(), /group="order"/);
 
 stopByArea();
 
-// What the setup of OpenTelemetry does in a program; there the exporters send to a collector.
+// OpenTelemetry setup. In a real program, the exporters send to a collector.
 const spans = new InMemorySpanExporter();
 trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }));
 const measured = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);

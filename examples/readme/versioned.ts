@@ -1,4 +1,4 @@
-/** Limits that several processes change and all follow: nobody overwrites what it has not seen. */
+/** Limits that several processes change and observe. No process overwrites a change that it has not seen. */
 import { strict as assert } from "node:assert";
 import { randomUUID } from "node:crypto";
 import process from "node:process";
@@ -50,13 +50,13 @@ await limits.delete();
 await following;
 assert.equal(applied.includes(100), false);
 
-// A version that was seen once is never met again, also when the value is created anew.
+// A version is never used again, even if the value is deleted and created again.
 assert.equal((await limits.compareAndSet(version, { rps: 1 })).ok, false);
 assert.equal((await limits.compareAndSet(0, { rps: 1 })).ok, false);
 
 const contended = limits.update(
   async () => {
-    await limits.update(() => ({ rps: 7 })); // somebody is always faster
+    await limits.update(() => ({ rps: 7 })); // another writer is always faster
     return { rps: 8 };
   },
   { attemptsMax: 2 },

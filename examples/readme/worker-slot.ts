@@ -1,4 +1,4 @@
-/** Ids of the time, a number of the worker and a count, which nobody else makes. */
+/** Unique ids from the time, a worker number and a count. */
 import { strict as assert } from "node:assert";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
@@ -35,7 +35,7 @@ while (ids.size < 1_000) {
 }
 await worker.release();
 
-// Given back, it is free at once, and whoever has it next begins later.
+// A released number is free immediately, and its next holder starts after the last id of the previous one.
 const next = await workerSlot(holdfast, "snowflake", { count: 1024 });
 assert.equal(next.number, 0);
 assert.ok([...ids].every((id) => Number(id >> 22n) <= next.notBeforeAtMs));

@@ -1,6 +1,6 @@
 /**
- * Functions that each take the lock they need, and call each other. With a plain mutex the outer one would wait for
- * itself; with a reentrant one each of them is safe alone and inside any other.
+ * Functions that acquire the same lock and call each other. With a plain mutex, the outer function would wait for
+ * itself. With a reentrant mutex, each function is safe both alone and inside another one.
  *
  *     npm run build && node examples/dist/reentrant-report/report.js
  *
@@ -19,7 +19,7 @@ const lock = holdfast.reentrantMutex("report:2026-11");
 const lines: string[] = [];
 const grants = new Set<number>();
 
-/** One line. Whoever calls it alone gets the lock for it. */
+/** Appends one line. Acquires the lock if the caller does not hold it. */
 async function append(line: string): Promise<void> {
   await lock.run(async (lease) => {
     grants.add(lease.token);
@@ -29,7 +29,7 @@ async function append(line: string): Promise<void> {
   });
 }
 
-/** A section is never interrupted by another one. */
+/** Appends a section. Lines of other callers never interrupt it. */
 async function section(title: string, rows: readonly string[]): Promise<void> {
   await lock.run(async () => {
     await append(`# ${title}`);
@@ -37,7 +37,7 @@ async function section(title: string, rows: readonly string[]): Promise<void> {
   });
 }
 
-/** Nor is the report, although every part of it takes the lock again. */
+/** Appends a report. It is not interrupted either, although each part acquires the lock again. */
 async function report(): Promise<void> {
   await lock.run(async () => {
     await section("sales", ["north", "south"]);
@@ -50,7 +50,7 @@ await Promise.all([report(), append("a remark"), report()]);
 
 const text = [...["# sales", "sales: north", "sales: south"], ...["# stock", "stock: shelf 1"]];
 assert.deepEqual(lines, [...text, "a remark", ...text]);
-// Three grants of the server, although the lock was taken 17 times: each report, and the remark.
+// The lock was acquired 17 times with only three grants of the server: one per report, and one for the remark.
 assert.equal(grants.size, 3);
 process.stdout.write(`report: ${lines.length} lines in order, ${grants.size} grants\n`);
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A job that cron starts on every host. One of them makes the report, once a day, and the others say why they skip it.
+# A job that cron starts on every host. One host makes the report, once a day, and the others print why they skip it.
 #
 #     REDIS_URL=redis://127.0.0.1:6379 npm start     in this folder, after `npm run build` in the checkout
 #

@@ -1,7 +1,7 @@
 /**
- * A load test whose workers begin at the same moment and go from phase to phase together. A latch is the start gate: it
- * opens when all workers are ready. A barrier stands between the phases: nobody is in the next one before all have
- * finished the last, and a worker that dies stops the others with an error, so that nobody waits for it.
+ * A load test whose workers start at the same moment and go from phase to phase together. A latch is the start gate: it
+ * opens when all workers are ready. A barrier separates the phases: no worker starts a phase before all have finished
+ * the previous one. If a worker dies, the others get an error instead of waiting for it.
  *
  *     npm run build && node examples/dist/start-gate/start-gate.js
  *
@@ -16,7 +16,7 @@ import { Redis } from "ioredis";
 const WORKERS = 4;
 const PHASES = 3;
 
-/** What happened, in order. */
+/** The events, in order. */
 const log: string[] = [];
 
 async function work(holdfast: Holdfast, worker: number): Promise<void> {
@@ -24,7 +24,7 @@ async function work(holdfast: Holdfast, worker: number): Promise<void> {
   const barrier = holdfast.barrier("phase", { parties: WORKERS });
   for (let i = 0; i < worker; i += 1) await turn(); // some take longer to get ready
   log.push("ready");
-  // The worker's name is its caller id: one that is started again is not counted twice.
+  // The worker's name is its caller id, so a restarted worker is not counted twice.
   await gate.countDown(1, { callerId: `worker ${worker}` });
   await gate.await({ waitMs: 30_000 });
   for (let phase = 1; phase <= PHASES; phase += 1) {
@@ -42,7 +42,7 @@ function connect(): HoldfastOptions {
   return { redis };
 }
 
-// Each client stands for a process.
+// Each worker has its own client, like a process.
 const workers = Array.from({ length: WORKERS }, () => createHoldfast(connect()));
 const [first] = workers as [Holdfast];
 assert.equal(await first.countDownLatch("start").trySetCount(WORKERS), true);
@@ -53,7 +53,7 @@ assert.deepEqual(
   expected.flatMap((line) => Array<string>(WORKERS).fill(line)),
 );
 
-// One more phase, in which a worker's process ends: the others do not wait for it.
+// In one more phase, a worker ends, and the others do not wait for it.
 const barrier = (holdfast: Holdfast) => holdfast.barrier("phase", { parties: WORKERS });
 const arrivals = workers.slice(1).map((holdfast) => barrier(holdfast).arrive({ waitMs: 30_000 }));
 const ends = Promise.allSettled(arrivals);
@@ -61,7 +61,7 @@ while ((await barrier(first).inspect()).arrived.length < WORKERS - 1) await turn
 await workers[1]?.close();
 const broken = (await ends).map((end) => (end.status === "rejected" ? end.reason : undefined));
 assert.equal(broken.filter((reason) => reason instanceof BrokenBarrierError && reason.reason === "left").length, 2);
-// It stays broken, also for whoever runs this on the same server next, until somebody says that all may begin again.
+// The barrier stays broken, also for the next run on the same server, until it is reset.
 await barrier(first).reset();
 
 process.stdout.write(`start-gate: ${WORKERS} workers, ${PHASES} phases in step, and one broken in sight of all\n`);

@@ -1,24 +1,24 @@
-/** A process full of buyers: it waits for the word, and then all of them buy at once. */
+/** A process with many buyers. When the parent says "go", all of them buy at the same time. */
 import process from "node:process";
 import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
 import { shop, type Way } from "./shop.js";
 
-/** What it is sent first. */
+/** The first message from the parent. */
 export interface BuyersTask {
   readonly redisUrl: string;
   readonly way: Way;
   readonly name: string;
-  /** Which of the processes it is. */
+  /** The number of this process. */
   readonly at: number;
   readonly buyers: number;
-  /** Whether it is killed when half of its buyers have an answer, which dies with it. */
+  /** Whether it kills itself when half of its buyers have a reply. It reports none of them. */
   readonly isKilled: boolean;
 }
 
-/** What it says when all have been served. */
+/** The message to the parent when all buyers have a reply. */
 export interface BuyersEnd {
-  /** Numbers of the orders. */
+  /** The numbers of the orders. */
   readonly orders: readonly number[];
 }
 
@@ -27,7 +27,7 @@ process.once("message", (task) => void prepare(task as BuyersTask));
 async function prepare({ redisUrl, way, name, at, buyers, isKilled }: BuyersTask): Promise<void> {
   const redis = new Redis(redisUrl);
   const holdfast = createHoldfast({ redis });
-  // Connections are there, and the server knows the scripts, before anybody looks at a clock.
+  // Connects and loads the scripts before the time is measured.
   const rehearsal = shop(way, { redis, holdfast, name: `${name}:rehearsal:${at}` });
   await rehearsal.open(1);
   await Promise.all([rehearsal.buy("one"), rehearsal.buy("two")]);
@@ -41,7 +41,7 @@ async function prepare({ redisUrl, way, name, at, buyers, isKilled }: BuyersTask
       Array.from({ length: buyers }, async (_, buyer) => {
         const number = await item.buy(`order:${at}:${buyer}`);
         answered += 1;
-        // By its own hand, so that it is in the middle on a machine of any speed. It has told nobody what it bought.
+        // The process kills itself, so that this happens in the middle on any machine. It has not reported its orders.
         if (isKilled && answered === Math.ceil(buyers / 2)) process.kill(process.pid, "SIGKILL");
         return number;
       }),

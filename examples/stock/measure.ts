@@ -1,10 +1,10 @@
 /**
- * How much faster the guarded counter is than the same sale under a lock, on this machine.
+ * Measures how much faster the guarded counter is than the same sale with a lock, on this machine.
  *
  *     npm run build && REDIS_URL=redis://127.0.0.1:6379 node examples/dist/stock/measure.js [rounds]
  *
- * Each round holds both sales, one after the other, so that a machine that is busy for a while is so for both. What is printed are
- * medians; the times are from the word to the last of a thousand answers, with all connections made before.
+ * Each round runs both sales, one after the other, so that a busy period of the machine affects both. Prints medians. A
+ * time is from the start signal to the last of a thousand replies, on open connections.
  */
 import process from "node:process";
 import { hold } from "./sale.js";

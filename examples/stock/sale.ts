@@ -1,4 +1,4 @@
-/** A sale: so many items, more buyers, in several processes at once, killed or not; and a count at the end. */
+/** Runs a sale with more buyers than items in several processes, which may be killed, and counts the orders. */
 import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -7,30 +7,30 @@ import { Redis } from "ioredis";
 import type { BuyersEnd, BuyersTask } from "./buyers.js";
 import { shop, type Way } from "./shop.js";
 
-/** How large it is. */
+/** The size of a sale. */
 export interface SaleSize {
   readonly items: number;
   readonly buyers: number;
   readonly processes: number;
-  /** Whether each process is killed in the middle, and another one asks for the same orders again. @default false */
+  /** Whether each process is killed in the middle, and another one repeats all of its orders. @default false */
   readonly withKills?: boolean;
 }
 
-/** What came of it. */
+/** The result of a sale. */
 export interface SaleEnd {
-  /** Orders that were taken. */
+  /** The number of accepted orders. */
   readonly sold: number;
-  /** Different numbers among them. */
+  /** The number of different order numbers. */
   readonly numbers: number;
-  /** On the shelf. */
+  /** The remaining items. */
   readonly left: number;
-  /** Processes that ended by SIGKILL. */
+  /** The number of processes that ended by SIGKILL. */
   readonly killed: number;
-  /** From the word to the last answer. */
+  /** The time from the start signal to the last reply. */
   readonly tookMs: number;
 }
 
-/** Holds a sale on a shop of its own. */
+/** Runs a sale in a new shop. */
 export async function hold(way: Way, redisUrl: string, size: SaleSize): Promise<SaleEnd> {
   const { items, buyers, processes, withKills = false } = size;
   const name = `sale:${randomUUID()}`;
@@ -60,7 +60,7 @@ export async function hold(way: Way, redisUrl: string, size: SaleSize): Promise<
       const [code, signal] = await ended;
       if (signal !== "SIGKILL") throw new Error(`buyers ended (${signal ?? code}) before they were killed`);
       killed += 1;
-      // What the dead have bought nobody knows: everything is asked again, under the same ids.
+      // It is unknown what the killed process bought, so repeat all of its orders with the same ids.
       const again = { ...task, isKilled: false };
       return await serve(await prepare(again), again);
     };
@@ -78,7 +78,7 @@ export async function hold(way: Way, redisUrl: string, size: SaleSize): Promise<
   }
 }
 
-/** Sends a message, and waits for the next that comes back. */
+/** Sends a message and waits for the next one that comes back. */
 async function ask<Answer>(child: ChildProcess, message: BuyersTask | "go"): Promise<Answer> {
   const answer = once(child, "message");
   const ended = once(child, "exit").then(([code, signal]) => {

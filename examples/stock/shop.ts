@@ -1,41 +1,41 @@
-/** One item for sale, in three ways: two steps with nothing around them, the same two steps under a lock, and one step. */
+/** Three ways to sell an item: two steps without a lock, the same two steps with a lock, and one atomic step. */
 
 import { counter } from "@holdfast/recipes";
 import type { Holdfast, Lease } from "holdfast";
 import type { Redis } from "ioredis";
 
-/** How a shop sells. */
+/** How a shop sells its item. */
 export type Way = "unlocked" | "locked" | "guarded";
 
-/** A shop with some of one item. */
+/** A shop that sells one item. */
 export interface Shop {
-  /** Puts so many on the shelf, once, before anybody buys. */
+  /** Sets the number of items, once, before the first sale. */
   open(items: number): Promise<void>;
-  /** Sells one. @returns the number of the order; null if there was none left */
+  /** Sells one. @returns the order number; null if sold out */
   buy(orderId: string): Promise<number | null>;
-  /** What is on the shelf. */
+  /** The remaining items. */
   left(): Promise<number>;
 }
 
-/** The shop of that name. */
+/** Opens the shop `name`. */
 export function shop(way: Way, { redis, holdfast, name }: ShopPlace): Shop {
   if (way === "guarded") return guarded({ redis, holdfast, name });
   return way === "locked" ? locked({ redis, holdfast, name }) : unlocked({ redis, name });
 }
 
-/** Where it is. */
+/** The server and the name of a shop. */
 export interface ShopPlace {
   readonly redis: Redis;
   readonly holdfast: Holdfast;
   readonly name: string;
 }
 
-/** A number that nobody else has takes no lock. */
+/** A unique order number. This needs no lock. */
 function orderNumber({ redis, name }: Pick<ShopPlace, "redis" | "name">): Promise<number> {
   return redis.incr(`${name}:orders`);
 }
 
-/** Reads, then sets: a buyer that reads in between sells the same item again. */
+/** Reads the stock and then sets it. Without a lock, a buyer that reads in between sells the same item again. */
 async function buyInTwoSteps(
   { redis, name }: Pick<ShopPlace, "redis" | "name">,
   lease?: Lease,
@@ -56,8 +56,8 @@ function unlocked({ redis, name }: Pick<ShopPlace, "redis" | "name">): Shop {
 }
 
 /**
- * The same two steps, one buyer at a time. A buyer that freezes after reading sells nothing. One whose write is late may: that
- * needs `fencedSet`.
+ * The same two steps, one buyer at a time. A buyer that freezes after reading sells nothing. But a write that is
+ * delayed on its way may still take effect; to prevent that, use `fencedSet`.
  */
 function locked({ redis, holdfast, name }: ShopPlace): Shop {
   return {
@@ -66,7 +66,7 @@ function locked({ redis, holdfast, name }: ShopPlace): Shop {
   };
 }
 
-/** One step, counted once for each order, not for each attempt. */
+/** One atomic step. A repeated order is counted once. */
 function guarded({ redis, holdfast, name }: ShopPlace): Shop {
   const stock = counter(holdfast, name, { min: 0 });
   return {

@@ -1,6 +1,7 @@
 /**
- * A hundred items and a thousand buyers in four processes: sold without a lock, under a lock, and by a guarded counter. Then by
- * the counter once more, while each of the processes is killed in the middle, and another one asks for its orders again.
+ * Sells a hundred items to a thousand buyers in four processes: without a lock, with a lock, and with a guarded
+ * counter. Then once more with the counter, while each process is killed in the middle and another one repeats its
+ * orders.
  *
  * Needs a Redis (REDIS_URL).
  */

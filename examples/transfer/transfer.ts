@@ -1,6 +1,6 @@
 /**
- * Money moves between accounts, in all directions at once. Each transfer locks both of its accounts or none; which
- * of them is named first does not matter, so nobody has to think about the order to avoid a deadlock.
+ * Money moves between accounts in all directions at the same time. Each transfer locks both of its accounts or none.
+ * The order of the names does not matter, so you need no rule for it to avoid deadlocks.
  *
  *     npm run build && node examples/dist/transfer/transfer.js
  *
@@ -15,9 +15,9 @@ import { Redis } from "ioredis";
 const OPENING = 1_000;
 const accounts = ["alice", "bob", "carol", "dave"];
 
-/** Stands for a database without transactions: a balance is read and written in two steps, with a pause between. */
+/** Stands for a database without transactions: a balance is read and written in two steps, with a pause in between. */
 const balances = new Map(accounts.map((account) => [account, OPENING]));
-/** The last token under which each account was written; an older one is turned away. */
+/** The token of the last write to each account; a write with an older token is refused. */
 const fences = new Map<string, number>();
 
 async function read(account: string): Promise<number> {
@@ -32,14 +32,14 @@ async function write(account: string, balance: number, token: number): Promise<v
   balances.set(account, balance);
 }
 
-/** Moves the amount, if there is enough. */
+/** Moves the amount if the balance is high enough. */
 async function transfer(holdfast: Holdfast, from: string, to: string, amount: number): Promise<boolean> {
   const lock = holdfast.multiLock([`account:${from}`, `account:${to}`]);
   return lock.run(async (lease) => {
     const [payer, payee] = lease.leases;
     const [before, after] = [await read(from), await read(to)];
     if (before < amount || payer === undefined || payee === undefined) return false;
-    lease.assertHeld(); // who is late before the first of the two writes does neither
+    lease.assertHeld(); // a holder that is late here makes neither of the two writes
     await write(from, before - amount, payer.token);
     await write(to, after + amount, payee.token);
     return true;
@@ -55,7 +55,7 @@ function connect(): HoldfastOptions {
   return { redis };
 }
 
-// Two clients stand for two processes.
+// Each client stands for a process.
 const tellers = [createHoldfast(connect()), createHoldfast(connect())] as const;
 const orders = Array.from({ length: 200 }, (_, i) => ({
   teller: tellers[i % 2] as Holdfast,

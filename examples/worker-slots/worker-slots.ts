@@ -1,6 +1,7 @@
 /**
- * Workers that make ids of the time, a number of their own and a count: no two are the same, as long as no two workers have the
- * same number at the same time. One gives its number back, one dies without a word, and those who follow them go on.
+ * Workers that make ids from the time, their worker number and a count. Ids are unique as long as no two workers have
+ * the same number at the same time. One worker releases its number, one crashes, and new workers take over their
+ * numbers.
  *
  *     npm run build && node examples/dist/worker-slots/worker-slots.js
  *
@@ -17,7 +18,7 @@ import { Redis } from "ioredis";
 const COUNT = 4;
 const IDS = 500;
 
-/** Ids of 41 bits of time, 10 of the worker and 12 of a count. */
+/** Makes ids of 41 bits for the time, 10 for the worker number and 12 for a count. */
 class IdMaker {
   readonly #slot: WorkerSlot;
   #lastMs: number;
@@ -25,20 +26,20 @@ class IdMaker {
 
   constructor(slot: WorkerSlot) {
     this.#slot = slot;
-    // Whoever had the number before has made none that is later than this.
+    // Earlier holders of the number have made no id after this time.
     this.#lastMs = slot.notBeforeAtMs;
     this.#count = 4_095;
   }
 
-  /** @throws LeaseLostError  the number may be somebody else's by now */
+  /** @throws LeaseLostError  another worker may have the number now */
   async next(): Promise<bigint> {
     let nowMs = Date.now();
-    // The clock was set back, or this millisecond has no more to give.
+    // Wait if the clock was set back, or if this millisecond has no ids left.
     while (nowMs < this.#lastMs || (nowMs === this.#lastMs && this.#count === 4_095)) {
       await pause(1);
       nowMs = Date.now();
     }
-    // After the clock was read: cheap, and true at the first line after a pause.
+    // Check after reading the clock. This is cheap, and correct even after a pause.
     this.#slot.assertHeld();
     this.#count = nowMs === this.#lastMs ? this.#count + 1 : 0;
     this.#lastMs = nowMs;
@@ -50,7 +51,7 @@ const keyspace = new Keyspace();
 const clients: Redis[] = [];
 const holdfasts: Holdfast[] = [];
 
-/** A way to the server that can be cut: of a process that is dead nothing arrives any more. */
+/** A connection that can be cut, after which nothing reaches the server, as after a crash. */
 function connect(): { options: HoldfastOptions; cut: () => void } {
   if (process.env.REDIS_URL === undefined) {
     const store = embedded({ keyspace });
@@ -87,7 +88,7 @@ async function make(ids: IdMaker): Promise<void> {
   for (let i = 0; i < IDS; i += 1) made.push(await ids.next());
 }
 
-// The second one will die; who succeeds it waits for as long.
+// The second worker will die. Its lease is short because its successor waits for the end of it.
 const workers = [await startWorker(), await startWorker(1_500), await startWorker(), await startWorker()];
 assert.deepEqual(
   workers.map(({ slot }) => slot.number),
@@ -95,7 +96,7 @@ assert.deepEqual(
 );
 await Promise.all(workers.map(({ ids }) => make(ids)));
 
-// What is given back is free at once.
+// A released number is free immediately.
 const [, dying, leaving] = workers as [unknown, (typeof workers)[0], (typeof workers)[0]];
 await leaving.slot.release();
 const second = await startWorker();
@@ -103,7 +104,7 @@ assert.equal(second.slot.number, leaving.slot.number);
 await assert.rejects(leaving.ids.next());
 await make(second.ids);
 
-// What is not is free when its lease is over and its rest, and the one that had it makes no more ids.
+// The number of a crashed worker is free after its lease and its rest. That worker can make no more ids.
 dying.die();
 const third = await startWorker();
 assert.equal(third.slot.number, dying.slot.number);

@@ -1,6 +1,6 @@
 /**
- * A NestJS service that closes invoices. Two requests never close one invoice at the same time, not even in two copies of the
- * service.
+ * A NestJS service that closes invoices. Two requests never close one invoice at the same time, not even in two copies
+ * of the service.
  *
  *     npm start                                                 in this folder, after `npm run build` in the checkout
  *     curl -X POST http://127.0.0.1:3000/invoices/7/close
@@ -54,6 +54,6 @@ export class InvoicesController {
 export class AppModule {}
 
 const app = await NestFactory.create(AppModule, { logger: ["error", "warn"] });
-app.enableShutdownHooks(); // SIGTERM lets requests end, gives locks back and then ends the process
+app.enableShutdownHooks(); // on SIGTERM, finishes requests, releases the locks and then ends the process
 await app.listen(Number(PORT), "127.0.0.1");
 console.log(`listening on ${await app.getUrl()}`);

@@ -1,10 +1,10 @@
 // The lock of article D in C++ with hiredis: SETNX with the second of expiry as the value, GETSET to take over.
 //
-// Written to behave as the published one does, and not better: no expiry on the key, a loser that overwrites the
-// winner's value, a release that asks nobody. Of the article's two readings of "expired" it takes "now is greater".
+// Has the same defects as the published code: the key has no expiry, a loser overwrites the winner's value, and a
+// release does not check the owner. The article defines "expired" in two ways; this uses "now is greater".
 //
-// usage: article-d PORT [CLOCK_AHEAD_MS [CLOCK_AT_MS]]; the last is a clock that stands still. Requests come a line each
-// on standard input. Verbs: interop/README.md.
+// usage: article-d PORT [CLOCK_AHEAD_MS [CLOCK_AT_MS]]; CLOCK_AT_MS stops the clock at that time. Reads one request per
+// line from standard input. Verbs: interop/README.md.
 #include <hiredis/hiredis.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 using Reply = std::unique_ptr<redisReply, decltype(&freeReplyObject)>;
 
-// The clock of this machine, or one that is ahead of it, or one that stands still at a time above 0.
+// The clock of this machine, a clock that is ahead of it, or a clock that is stopped at a time above 0.
 struct Clock {
   long aheadMs = 0;
   long atMs = 0;
@@ -76,7 +76,7 @@ class ArticleD {
 
   bool isExpired(const std::string& value) const { return clock_.second() > std::strtol(value.c_str(), nullptr, 10); }
 
-  // Below 0: an error. 0: done. Above 0: there is no such key.
+  // These return below 0 for an error, 0 on success, and above 0 if the key does not exist.
   int setnx(const std::string& key, const std::string& value, long long& set) {
     Reply reply = command("SETNX %s %s", key.c_str(), value.c_str());
     if (!reply || reply->type != REDIS_REPLY_INTEGER) return -1;
@@ -101,7 +101,7 @@ class ArticleD {
   Clock clock_;
 };
 
-// The requests are flat and their texts need no escapes, so one expression reads a field.
+// Requests are flat and their texts need no escapes, so one regular expression can read a field.
 std::string field(const std::string& line, const std::string& name) {
   const std::regex pattern("\"" + name + "\":\\s*(?:\"([^\"]*)\"|([^\",}]*))");
   std::smatch found;
@@ -114,8 +114,8 @@ void pauseUpTo(int mostMs) {
   std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<int>(0, mostMs)(random)));
 }
 
-// Takes the lock again and again and updates a counter that only the lock protects; every peer has the same loop.
-// The article leaves it to the caller to try again, so a wait is what lies between the first try and the one that holds.
+// Repeatedly acquires the lock and updates a counter that only the lock protects. Every peer has the same loop. In the
+// article the caller retries, so a wait is the time from the first attempt to the successful one.
 std::string contend(ArticleD& lock, const std::string& line) {
   using Steady = std::chrono::steady_clock;
   const std::string name = field(line, "name");

@@ -1,4 +1,4 @@
-// A Go service with rueidislock, for the benchmark: requests come in as lines of JSON, and so do answers go out.
+// A Go service that uses rueidislock, for the benchmark. Reads JSON requests and writes JSON replies, one per line.
 //
 // Verbs: "connect" {port, leaseMs}, "pairs" {seconds, parallel}, "one-at-a-time" {seconds} and "crowd", as in bench/src/worker/orders.ts.
 package main
@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// As many names as the contestants on Node.js use for free locks.
+// The number of free locks, the same as for the contestants on Node.js.
 const names = 1024
 
 type request struct {
@@ -100,7 +100,7 @@ func obey(locker *rueidislock.Locker, asked request) (any, error) {
 	return nil, fmt.Errorf("there is no verb %s", asked.Verb)
 }
 
-// Acquires and releases free locks, each caller on names of its own.
+// Acquires and releases free locks. No two callers use the same names.
 func pairs(locker rueidislock.Locker, asked request) (any, error) {
 	before := processorUs()
 	startedAtMs := machineMs()
@@ -150,7 +150,7 @@ func oneAtATime(locker rueidislock.Locker, asked request) (any, error) {
 	return map[string]float64{"p50": quantile(times, 0.5), "p99": quantile(times, 0.99)}, nil
 }
 
-// Many callers on one name; every section is written down. Callers that still wait when it ends are left waiting.
+// Many callers contend for one name; all critical sections are recorded. Finally, waiting callers are abandoned.
 func crowd(locker rueidislock.Locker, asked request) (any, error) {
 	var guard sync.Mutex
 	sections := []float64{}
@@ -221,7 +221,7 @@ func quantile(sorted []float64, share float64) float64 {
 	return sorted[int(share*float64(len(sorted)-1))]
 }
 
-// Milliseconds on the machine's monotonic clock, which Node.js reads as well.
+// Milliseconds on the machine's monotonic clock, which Node.js uses too.
 func machineMs() float64 {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

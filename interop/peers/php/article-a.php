@@ -1,9 +1,9 @@
 <?php
 /**
- * The lock of article A: SETNX with the second of expiry as the value, SET ... GET to take over what has expired.
+ * The lock of article A: SETNX with the second of expiry as the value, SET ... GET to take over an expired lock.
  *
- * Written to behave as the published one does, and not better: no expiry on the key, a takeover that loses in the very
- * second of expiry, waiting without end, a release that asks nobody.
+ * Has the same defects as the published code: the key has no expiry, a takeover fails in the exact second of expiry, a
+ * wait has no limit, and a release does not check the owner.
  */
 declare(strict_types=1);
 
@@ -39,7 +39,7 @@ final class ArticleA
         if ($current > $now) {
             return false;
         }
-        // The extension of Debian 12 has no GET among the options of set().
+        // In Debian 12's Redis extension, set() has no option GET.
         $this->redis->clearLastError();
         $old = $this->redis->rawCommand('SET', $key, (string) $value, 'GET');
         if ($old === false && ($complaint = $this->redis->getLastError()) !== null) {

@@ -1,13 +1,13 @@
 <?php
 /**
- * The lock of article B: one script for each step, three attempts, an expiry on the key besides the one in the value.
+ * The lock of article B: one script for each step, three attempts, and an expiry on the key besides that in the value.
  *
- * Written to behave as the published one does, and not better: the unlock that deletes only what has expired, the
- * pause of 0.3 s that is none because sleep() takes whole seconds, two readings of the clock for one request.
- * What its acquire script may answer: 0 acquired, 1 and 3 gone or taken meanwhile, 2 still valid.
+ * Has the same defects as the published code: an unlock deletes only an expired lock, the pause of 0.3 s does not
+ * happen because sleep() takes whole seconds, and one request reads the clock twice.
+ * Replies of the acquire script: 0 acquired, 1 gone, 2 still valid, 3 taken in the meantime.
  */
 
-// No strict types here, as in the article: sleep(0.3) becomes sleep(0), with a notice since PHP 8.1 on standard error.
+// No strict types, as in the article: sleep(0.3) becomes sleep(0), with a notice on standard error since PHP 8.1.
 error_reporting(E_ALL);
 ini_set('display_errors', 'stderr');
 
@@ -53,7 +53,7 @@ final class ArticleB
         end
         LUA;
 
-    /** How often the last lock() asked, and what it was told. */
+    /** The replies to the attempts of the last lock(). */
     public array $codes = [];
 
     public function __construct(private Redis $redis, private Clock $clock)

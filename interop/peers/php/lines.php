@@ -1,8 +1,8 @@
 <?php
 /**
- * The line protocol: a JSON request a line comes in, a JSON answer a line goes out.
+ * The line protocol: one JSON request per line on input, one JSON reply per line on output.
  *
- * PHP serves one request at a time, as it does in a web server; who wants several clients starts several of these.
+ * PHP serves one request at a time, as in a web server. For several clients, start several processes.
  */
 declare(strict_types=1);
 
@@ -21,13 +21,13 @@ function serve(array $verbs): void
     }
 }
 
-/** The settings of this peer, one JSON text as its argument: port, clockAheadMs, clockAtMs. */
+/** Reads the settings of this peer from its JSON argument: port, clockAheadMs, clockAtMs. */
 function settings(array $argv): array
 {
     return json_decode($argv[1] ?? '{}', true, 512, JSON_THROW_ON_ERROR);
 }
 
-/** The clock of this machine, or one that is ahead of it, or one that stands still. */
+/** The clock of this machine, a clock that is ahead of it, or a stopped clock. */
 final class Clock
 {
     /** @param array{clockAheadMs?: int, clockAtMs?: int} $settings */
@@ -49,7 +49,7 @@ function connect(array $settings): Redis
     return $redis;
 }
 
-/** Takes the lock again and again and updates a counter that only the lock protects; every peer has the same loop. */
+/** Repeatedly acquires the lock and updates a counter that only the lock protects. Every peer has the same loop. */
 function contend(Redis $redis, array $request, callable $tryLock, callable $unlock): array
 {
     $endAt = hrtime(true) + $request['forMs'] * 1_000_000;

@@ -78,7 +78,7 @@ def main():
         request = json.loads(line)
         try:
             answer = {"ok": True, "value": peer.call(request)}
-        except Exception as error:  # whatever it is, the test is to see it
+        except Exception as error:  # reports every error to the test
             answer = {"ok": False, "error": type(error).__name__, "message": str(error)}
         print(json.dumps({"id": request["id"], **answer}), flush=True)
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A shell script's lock: SET key value NX PX, and a release that compares before it deletes.
+# The lock of a shell script: SET key value NX PX, and a release that compares the value before it deletes the key.
 #
-# usage: set-nx.sh PORT; a JSON request a line comes in, a JSON answer a line goes out. Verbs: interop/README.md.
+# usage: set-nx.sh PORT; reads JSON requests and writes JSON replies, one per line. Verbs: interop/README.md.
 set -u
 port=$1
 mine=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
@@ -10,7 +10,7 @@ redis() {
   redis-cli -h 127.0.0.1 -p "$port" "$@"
 }
 
-# The requests are flat, so one expression reads a field.
+# Requests are flat, so one regular expression can read a field.
 field() {
   printf '%s' "$line" | sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p"
 }
@@ -19,7 +19,7 @@ try_acquire() {
   if [ "$(redis SET "$(field name)" "$mine" NX PX "$(field leaseMs)")" = OK ]; then echo true; else echo false; fi
 }
 
-# What a script in a cron job does: ask, sleep a tenth of a second, ask again.
+# Polls like a script in a cron job: tries, sleeps a tenth of a second, and tries again.
 acquire() {
   left=$(field waitMs)
   while :; do

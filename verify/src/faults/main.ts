@@ -1,4 +1,4 @@
-/** The command of the fault runs: cells on real servers, side by side, and what came of them. See `USAGE`. */
+/** The command that runs cells of the fault matrix on real servers, several in parallel, and reports. See `USAGE`. */
 import { writeFileSync } from "node:fs";
 import { argv, exit, stdout } from "node:process";
 import type { Cell } from "./cell.js";
@@ -22,7 +22,7 @@ function list(): string {
     .join("\n");
 }
 
-/** Each subject with its cells; side by side, so that one after the other takes the same. */
+/** Pairs subjects with cells. With `isSideBySide`, Holdfast takes only its peers' cells, and the order is by cell. */
 function pairs({ cells, isSideBySide }: Options, subjects: readonly Subject[]): Pick<CellOrder, "cell" | "subject">[] {
   const peers = subjects.filter(({ name }) => !isHoldfast(name));
   const taken = new Map(peers.map((peer) => [peer.name, peerCells(peer, cells)]));
@@ -38,7 +38,7 @@ function pairs({ cells, isSideBySide }: Options, subjects: readonly Subject[]): 
   return round.toSorted((a, b) => place(a) - place(b));
 }
 
-/** Puts what came of peers into the document. */
+/** Writes the results of the peers to the document. */
 function document(reports: readonly PeerReport[]): void {
   writeFileSync(DOCUMENT, peerDocument(reports));
   stdout.write(`document: ${DOCUMENT}\n`);

@@ -1,16 +1,16 @@
-/** Counts what clients have recorded while they run, without reading anything twice. */
+/** Counts the operations in the recorders' files while the clients run, and reads no part of a file twice. */
 import { closeSync, openSync, readSync } from "node:fs";
 
-/** A line that a recorder writes when it calls something. */
+/** Start of the line that a recorder writes when it calls an operation. */
 const BEGINS = Buffer.from('{"line":"begin"');
 
-/** See the file header. A file that is gone keeps the count that it had. */
+/** A running count of operations. A file that is deleted keeps its count. */
 export class OperationCount {
   readonly #offsets = new Map<string, number>();
   readonly #chunk: Buffer = Buffer.alloc(1 << 16);
   #count = 0;
 
-  /** How many operations these files have begun until now. */
+  /** The number of operations recorded so far; reads what was added to `files` since the last call. */
   of(files: Iterable<string>): number {
     for (const file of files) this.#read(file);
     return this.#count;
@@ -27,7 +27,7 @@ export class OperationCount {
       for (;;) {
         const offset = this.#offsets.get(path) ?? 0;
         const chunk = this.#chunk.subarray(0, readSync(file, this.#chunk, 0, this.#chunk.length, offset));
-        // Up to the last line that is whole; the rest is read next time.
+        // Count complete lines only; the next call reads the rest.
         const lines = chunk.subarray(0, chunk.lastIndexOf(10) + 1);
         if (lines.length === 0) return;
         for (let at = lines.indexOf(BEGINS); at >= 0; at = lines.indexOf(BEGINS, at + 1)) this.#count += 1;

@@ -1,4 +1,4 @@
-/** What the command is told, and which cells that means. */
+/** The options of the fault-run command and the cells that they select. */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import type { Cell } from "./cell.js";
@@ -8,7 +8,7 @@ import { BESIDE, CELLS, isLiveness, LIVENESS_CELLS, ROWS } from "./matrix.js";
 import { STAND_INS } from "./subjects/peers.js";
 import { SUBJECT_NAMES } from "./subjects/table.js";
 
-/** How to use the command. */
+/** The help text. */
 export const USAGE: string = `npm run verify:faults -- [options]
   --cells J10/1n/w,J17/1e/k   these cells
   --rows J10,J17              cells of these rows
@@ -27,19 +27,19 @@ export const USAGE: string = `npm run verify:faults -- [options]
   --from DIR,DIR              with --write-docs: takes it from these reports, and runs nothing
   --list                      names the cells and ends`;
 
-/** The command line, read. */
+/** The parsed command line. */
 export interface Options {
   readonly cells: readonly Cell[];
   readonly subjects: readonly string[];
-  /** Of the liveness cells. */
+  /** The Redis client library for the liveness cells. */
   readonly library: ClientLibrary;
-  /** Whether this library takes the cells that the peers take, and no others. */
+  /** Whether Holdfast runs only the cells that its peers also run. */
   readonly isSideBySide: boolean;
   readonly isToDocument: boolean;
-  /** Directories of reports that are there. */
+  /** Directories of existing reports. */
   readonly from: readonly string[];
   readonly lastsMs: number;
-  /** Undefined for one round. */
+  /** Undefined: run one round. */
   readonly budgetMs: number | undefined;
   readonly seed: number;
   readonly jobs: number;
@@ -51,7 +51,7 @@ export interface Options {
 /**
  * Reads the arguments of the command.
  *
- * @throws TypeError, RangeError  something is not known, or no built cell is meant; the message says what
+ * @throws TypeError, RangeError  an option or a name is unknown, or the options select no cell
  */
 export function readOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
@@ -106,7 +106,7 @@ interface Selection {
 }
 
 function selected({ cells, rows, columns, quick, peers }: Selection): Cell[] {
-  // The document about peers counts violations. Liveness cells measure how long something takes, and are played if they are named.
+  // The document about peers counts violations. Liveness cells measure durations, so with peers they run only if named.
   const every = [...CELLS, ...BESIDE, ...(peers && cells === undefined && rows === undefined ? [] : LIVENESS_CELLS)];
   const all = [...every, ...STAND_INS];
   const ids = known("cell", cells, new Set(all.map(({ id }) => id)));
@@ -125,8 +125,8 @@ function selected({ cells, rows, columns, quick, peers }: Selection): Cell[] {
 }
 
 /**
- * The cells of the run of a change: what the matrix marks, and for each class of fault one promised cell and one control,
- * each of a letter that was not taken yet where there is one.
+ * The cells to run for a change: those marked in the matrix, and at least one promised cell and one control for each
+ * class of fault. Added cells prefer kinds (letters) that no chosen cell covers yet.
  */
 export function quickCells(): Cell[] {
   const all = [...CELLS, ...BESIDE];
@@ -144,7 +144,7 @@ export function quickCells(): Cell[] {
   return chosen;
 }
 
-/** A build that is kept has what the liveness cells need, and not what the others do. */
+/** Stored builds support only the liveness cells, so all other cells are dropped if one is among `builds`. */
 function forBuilds(cells: Cell[], builds: readonly string[]): Cell[] {
   if (builds.every((build) => build === "holdfast")) return cells;
   const playable = cells.filter(isLiveness);

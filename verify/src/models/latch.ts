@@ -2,18 +2,18 @@ import type { Model } from "../checker/index.js";
 import type { Operation } from "../history/records.js";
 import { unknownVerb } from "./timed.js";
 
-/** A latch between two operations. */
+/** The state of a latch between two operations. */
 export interface Latch {
-  /** Null if it was never set; then it is open. */
+  /** The remaining count. Null if it was never set: the latch is then open. */
   readonly left: number | null;
-  /** Ids that counted since it was set, sorted. */
+  /** Ids of the callers that have counted down since the count was set, sorted. */
   readonly counted: readonly string[];
 }
 
 /**
- * A count that only goes down, until at zero a new one may be set; who awaits goes on at zero.
+ * A count that only decreases. At zero, `await` returns and a new count may be set.
  *
- * Ours. A caller id counts once between two settings, and its repetition is answered without an effect.
+ * Holdfast's own model. A caller id counts down once per setting; repetitions succeed without an effect.
  */
 export function latch(): Model<Latch, Operation> {
   return {

@@ -12,25 +12,25 @@ import {
 } from "./server-lease.js";
 import { unknownVerb } from "./timed.js";
 
-/** What a semaphore is held to. */
+/** The rules that a semaphore must follow. */
 export interface PermitRules {
   readonly limit: number;
-  /** Whether a small request may be granted before a larger one that waits; if not, it may be refused with room left. */
+  /** Whether a small request may pass a larger one that waits. If not, it may be refused although permits are free. */
   readonly overtakes?: boolean;
   readonly expiry?: ExpiryRules;
 }
 
-/** A semaphore between two operations. */
+/** The state of a semaphore between two operations. */
 export interface Permits {
   readonly limit: number;
   readonly shares: readonly Share[];
 }
 
 /**
- * As many permits as the limit, each owner with its own number of them.
+ * At most `limit` permits are held. Each owner may hold several.
  *
- * After "acquired permits" of the Hazelcast workload of jepsen-io/jepsen, with leases, weights and a limit that can be
- * changed. A release by somebody who holds nothing has to be refused.
+ * Based on "acquired permits" of the Hazelcast workload of jepsen-io/jepsen, plus leases, weights and a limit that can
+ * change. A release by an owner that holds nothing must be refused.
  */
 export function permits(rules: PermitRules): Model<Permits, Operation> {
   const { limit, overtakes = false, expiry = EXPIRY } = rules;
@@ -57,7 +57,7 @@ export function permits(rules: PermitRules): Model<Permits, Operation> {
     return isFull || (!overtakes && running.length > 0) ? [state] : [];
   }
 
-  /** `become` is what the owner's share turns into; undefined refuses the step. */
+  /** Replaces the owner's share with the result of `become`; if that is undefined, the step is illegal. */
   function change(state: Permits, operation: Operation, become: (share: Share) => Share | undefined): Permits[] {
     const share = mine(state, operation);
     if (share === undefined || !mayStillRun(share.lease, operation, expiry)) return [];

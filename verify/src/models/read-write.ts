@@ -12,14 +12,14 @@ import {
 } from "./server-lease.js";
 import { unknownVerb } from "./timed.js";
 
-/** What a read-write lock is held to. */
+/** The rules that a read-write lock must follow. */
 export interface ReadWriteRules {
-  /** Whether the writer may also acquire to read. @default false */
+  /** Whether the writer may also acquire for reading. @default false */
   readonly readsWhileWriting?: boolean;
   readonly expiry?: ExpiryRules;
 }
 
-/** A read-write lock between two operations. */
+/** The state of a read-write lock between two operations. */
 export interface ReadWrite {
   readonly writer: Share | null;
   readonly readers: readonly Share[];
@@ -28,9 +28,8 @@ export interface ReadWrite {
 /**
  * Any number of readers, or one writer.
  *
- * Ours, with leases, a writer that can turn into a reader, and a reader that can try to turn into the writer. A reader
- * that acquires to write is refused at once. Since a writer that waits keeps new readers out, a refusal to read needs
- * no more than some other holder.
+ * Holdfast's own model, with leases, downgrades and attempts to upgrade. A reader that acquires for writing is refused
+ * immediately. A waiting writer keeps new readers out, so a read may be refused whenever there is another holder.
  */
 export function readWrite(rules: ReadWriteRules = {}): Model<ReadWrite, Operation> {
   const { readsWhileWriting = false, expiry = EXPIRY } = rules;
@@ -62,7 +61,7 @@ export function readWrite(rules: ReadWriteRules = {}): Model<ReadWrite, Operatio
     return next;
   }
 
-  /** The writer that also reads may acquire to write once more. */
+  /** A writer that also reads may acquire for writing again. */
   function isWritersOwnRead(state: ReadWrite, operation: Operation): ReadWrite[] {
     if (!readsWhileWriting || !isMine(state.writer, operation)) return [];
     return [{ ...state, writer: add(state.writer ?? undefined, operation) }];

@@ -4,10 +4,10 @@ import { type Exclusive, exclusive, rulesOf } from "./exclusive.js";
 import { EXPIRY, type ExpiryRules } from "./server-lease.js";
 
 /**
- * Re-entrant, with a token above all before it at the first hold, and the same token at every further one.
+ * A re-entrant mutex. The first hold has a token above all earlier ones, and nested holds have the same token.
  *
- * After "reentrant fenced mutex" of the Hazelcast workload of jepsen-io/jepsen. While the token of the first hold is
- * unknown, a later one may tell it.
+ * Based on "reentrant fenced mutex" of the Hazelcast workload of jepsen-io/jepsen. If the token of the first hold is
+ * unknown, a nested hold may reveal it.
  */
 export function reentrantFenced(maxHold: number, expiry: ExpiryRules = EXPIRY): Model<Exclusive, Operation> {
   return exclusive(rulesOf("reentrant-fenced", { maxHold, comparesTokens: true, expiry }));

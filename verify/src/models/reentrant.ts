@@ -4,9 +4,9 @@ import { type Exclusive, exclusive, rulesOf } from "./exclusive.js";
 import { EXPIRY, type ExpiryRules } from "./server-lease.js";
 
 /**
- * One owner at a time, which may acquire up to `maxHold` times and has to release as often.
+ * One owner at a time; it may acquire up to `maxHold` times and must release as often.
  *
- * After "reentrant mutex" of the Hazelcast workload of jepsen-io/jepsen. An end of the lease ends all holds at once.
+ * Based on "reentrant mutex" of the Hazelcast workload of jepsen-io/jepsen. When the lease ends, all holds end.
  */
 export function reentrant(maxHold: number, expiry: ExpiryRules = EXPIRY): Model<Exclusive, Operation> {
   return exclusive(rulesOf("reentrant", { maxHold, expiry }));

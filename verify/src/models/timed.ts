@@ -2,30 +2,30 @@ import type { Timed } from "../checker/index.js";
 import { groupBy } from "../history/history.js";
 import type { Operation } from "../history/records.js";
 
-/** An operation with what the whole history says of the lease it gives. */
+/** An operation and what the whole history implies about its lease. */
 export interface JudgedOperation extends Operation {
   /**
-   * Whether its owner certainly succeeded with something later that needs this very lease, so that in no legal order
-   * it ended by itself. Only spares the search what it would find out much later.
+   * Whether a later operation of the owner succeeded that needs this lease, so that the lease cannot have expired
+   * in any legal order. Only speeds up the search.
    */
   readonly isKept?: boolean;
 }
 
-/** Operations as the checker wants them: one of unknown outcome never returns, whatever its caller saw. */
+/** Operations as the checker needs them. An operation with an unknown outcome never returns. */
 export function timed(operations: readonly Operation[]): Timed<JudgedOperation>[] {
   const lastNeed = lastNeeds(operations);
   return operations.map((operation) => {
     const { callMs, owner, outcome } = operation;
     const returnMs = outcome === "info" ? Number.POSITIVE_INFINITY : operation.returnMs;
-    // What overlaps may have come before it, and says nothing then.
+    // A later call that overlaps this operation may have taken effect before it, so it proves nothing.
     const isKept = (lastNeed.get(owner) ?? Number.NEGATIVE_INFINITY) > returnMs;
     return { callMs, returnMs, value: { ...operation, returnMs, isKept } };
   });
 }
 
 /**
- * When each owner last called something that needed its lease and put an end to it: a release of all, or an extend,
- * which begins another. Owners that acquire again are left out, since what they needed may be the other lease.
+ * The time of each owner's last successful call that ended its lease: a full release, or an extend, which starts a new
+ * lease. Owners that acquired twice are left out because the call may have needed their other lease.
  */
 function lastNeeds(operations: readonly Operation[]): Map<string, number> {
   const needs = new Map<string, number>();
@@ -43,7 +43,7 @@ function lastNeeds(operations: readonly Operation[]): Map<string, number> {
   return needs;
 }
 
-/** The answer to a verb that a model does not know. */
+/** Throws because the model does not support the verb. */
 export function unknownVerb(model: string, { verb, id }: Operation): never {
   throw new TypeError(`The model "${model}" has no step for "${verb}" (operation ${id})`);
 }

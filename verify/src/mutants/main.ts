@@ -1,13 +1,13 @@
 /**
- * Changes core/ in small ways, one at a time, and counts which of them the unit tests notice.
+ * Mutation tests of core/: makes one small change at a time and counts the changes that the unit tests detect.
  *
  *     npm run verify:mutants [-- time.ts hold.ts] [--minutes 60] [--jobs 2] [--rest] [--write-docs]
  *     npm run verify:mutants -- --report FILE [--write-docs]
  *
- * Without names it takes every file of core/. Each file is a run of Stryker by itself and is recorded when it ends, so
- * that what was measured is kept when the time is over; the file that is then under way is not, and counts as failed.
- * `--report` records a JSON report that Stryker has already written. `--rest` tries again only what the last run left
- * alive and what has changed since. A score that is too low is a failure, and is recorded all the same.
+ * Without names it takes every file of core/. Stryker runs once per file, and the score is recorded when the run ends.
+ * When the time is over, the current file is not recorded and counts as failed. `--report` records a JSON report that
+ * Stryker has already written. `--rest` tests only mutants that survived the last run and code that has changed since.
+ * A score that is too low is recorded too, and fails the command.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -35,7 +35,7 @@ const REPORT = join(root, ".cache/stryker/mutation.json");
 const RESULTS = join(root, "verify/results");
 const KEPT = join(RESULTS, "mutation-score.json");
 const DOCUMENT = join(root, "verify/docs/mutation.md");
-/** How long Stryker may take to put its workers and its copy of the sources away. */
+/** How long Stryker may take to stop its workers and delete its copy of the sources. */
 const ENDING_MS = 10_000;
 
 function say(line: string): void {
@@ -61,7 +61,7 @@ function scoresKept(): readonly FileScore[] {
   }
 }
 
-/** Records these. @returns how many of them are too low */
+/** Records the scores. @returns how many of them are too low */
 function record(scores: readonly FileScore[]): number {
   const low = tooLow(scores);
   for (const { file, score } of low) say(`${file}: ${score.toFixed(1)} % is less than ${LEAST_SCORE} %`);
@@ -72,20 +72,20 @@ function record(scores: readonly FileScore[]): number {
   return low.length;
 }
 
-/** Runs Stryker on one file. @returns whether it came to its end within the time */
+/** Runs Stryker on one file. @returns whether it finished in time */
 function mutate(file: string, withinMs: number): Promise<boolean> {
   const stryker = join(root, "node_modules/@stryker-mutator/core/bin/stryker.js");
   const config = "verify/stryker/stryker.config.json";
   const words = [stryker, "run", config, "--mutate", `${CORE}/${file}`, "--concurrency", values.jobs];
   if (!values.rest) words.push("--force");
   return new Promise((resolve) => {
-    // A group of its own, so that its workers end with it.
+    // Run in a separate process group, so that a signal reaches the workers too.
     const child = spawn(execPath, words, { cwd: root, stdio: ["ignore", "inherit", "inherit"], detached: true });
     const end = (signal: NodeJS.Signals): void => {
       try {
         if (child.pid !== undefined) process.kill(-child.pid, signal);
       } catch (error) {
-        // It has ended meanwhile.
+        // ESRCH: the process has already exited.
         if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
       }
     };
@@ -122,7 +122,7 @@ async function measure(files: readonly string[]): Promise<{ passed: number; fail
       continue;
     }
     if (await mutate(file, restMs)) {
-      // A file of nothing but types has no mutants, and no score.
+      // A file with only types has no mutants and therefore no score.
       const scores = scoresOf(read(REPORT)).filter((score) => score.file === file);
       const low = record(scores);
       failed += low;

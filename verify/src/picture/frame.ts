@@ -1,10 +1,10 @@
-/** What stands around the lanes: time, faults, the guarded thing, and what the signs mean. */
+/** Draws what surrounds the lanes: the time grid, the faults, the protected resources and the legend. */
 import { groupBy } from "../history/history.js";
 import type { Effect, Fault, HistoryRecord } from "../history/records.js";
 import { type Scale, ticks } from "./layout.js";
 import { element, fit, label, tooltip, widthOf } from "./svg.js";
 
-/** The instants, with a line down through all lanes. */
+/** The time axis, with a vertical line through all lanes at each tick. */
 export function drawGrid(window: Scale, axis: number, bottom: number): string {
   const lines = ticks(window).map((atMs) => {
     const x = window.x(atMs);
@@ -16,7 +16,7 @@ export function drawGrid(window: Scale, axis: number, bottom: number): string {
   return label("ms", { x: 20, y: axis - 5, class: "faint" }) + lines.join("");
 }
 
-/** The faults as bands over all lanes; one without an end goes on to the edge. */
+/** The faults as bands across all lanes. A fault without an end extends to the edge. */
 export function drawFaults(
   faults: readonly Fault[],
   window: Scale,
@@ -56,7 +56,7 @@ export interface EffectsPlace {
   readonly width: number;
 }
 
-/** A lane for each guarded thing: full where it accepted, hollow where it refused. */
+/** A lane for each protected resource: a filled mark for an accepted effect, a hollow one for a refused effect. */
 export function drawEffects(
   effects: readonly Effect[],
   place: EffectsPlace,
@@ -73,7 +73,7 @@ export function drawEffects(
         const style = effect.isAccepted ? "held" : "over";
         const token = effect.token === null ? effect.value : `#${effect.token}`;
         const said = effect.isAccepted ? "accepted" : "refused";
-        // Where effects crowd, only some can show their token; all tell it under the pointer.
+        // Where effects are close together, only some show their token. The tooltip of each shows it.
         const hasRoom = x - widthOf(token) / 2 >= free;
         if (hasRoom) free = x + widthOf(token) / 2 + 4;
         return element(
@@ -95,7 +95,7 @@ export function drawEffects(
   return { svg: svg.join(""), height: resources.length * 34 };
 }
 
-/** What the signs mean, in one line. */
+/** The legend, in one line. */
 export function drawLegend(y: number): string {
   const swatch = (style: string) => (x: number) =>
     element("rect", { x, y: y - 9, width: 18, height: 11, rx: 2, class: style });

@@ -4,7 +4,7 @@ import { rowsOf, type Scale } from "./layout.js";
 import { drawOperation, operationBar } from "./operation-bar.js";
 import { element, fit, label, tooltip } from "./svg.js";
 
-/** What happened in one process. */
+/** The records of one process. */
 export interface Lane {
   readonly process: string;
   readonly operations: readonly Operation[];
@@ -13,13 +13,13 @@ export interface Lane {
   readonly held: readonly Held[];
 }
 
-/** Where and how a lane is drawn. */
+/** Where and how to draw a lane. */
 export interface Place {
   readonly window: Scale;
   readonly top: number;
   /** Records to show in red. */
   readonly red: ReadonlySet<HistoryRecord>;
-  /** Number of an operation in the order that was found, by its id. */
+  /** The position of each operation in the legal order that the checker found, by id. */
   readonly places: ReadonlyMap<number, number>;
   readonly isStriped: boolean;
   readonly width: number;
@@ -29,14 +29,14 @@ const ROW = 20;
 const LEASE_ROW = 18;
 const PADDING = 7;
 
-/** A lane as two layers, since time and faults lie between its ground and what happened on it. */
+/** A lane as two layers. The time grid and the faults are drawn between them. */
 export interface DrawnLane {
   readonly ground: string;
   readonly svg: string;
   readonly height: number;
 }
 
-/** A lane, and how high it is. */
+/** Draws a lane. */
 export function drawLane(lane: Lane, place: Place): DrawnLane {
   const { window, top, red, places, isStriped, width } = place;
   const bars = lane.operations.map((operation) => operationBar(operation, window, places.get(operation.id)));

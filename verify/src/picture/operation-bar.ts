@@ -2,23 +2,23 @@ import type { HistoryRecord, Operation } from "../history/records.js";
 import type { Extent, Scale } from "./layout.js";
 import { element, label, tooltip, widthOf } from "./svg.js";
 
-/** An operation with its words, before it has a row. */
+/** The bar and the text of an operation, before a row is assigned. */
 export interface OperationBar {
   readonly operation: Operation;
   readonly bar: Extent;
-  /** Of bar and words together, which nothing else in the row may touch. */
+  /** The extent of bar and text together. It must not overlap others in its row. */
   readonly extent: Extent;
   readonly textLeft: number;
   readonly text: string;
-  /** Its number in the order that was found, if it is in it. */
+  /** Its position in the legal order that the checker found; empty if it has none. */
   readonly number: string;
 }
 
-/** How high a bar is. */
+/** The height of a bar. */
 export const BAR_HEIGHT = 15;
 const SMALLEST = 3;
 
-/** Puts the words into the bar, behind it, or at the right edge before it. */
+/** Puts the text inside the bar, after it, or, at the right edge, before it. */
 export function operationBar(operation: Operation, window: Scale, place: number | undefined): OperationBar {
   const left = window.x(operation.callMs);
   const right = Math.max(left + SMALLEST, window.x(operation.returnMs));
@@ -38,7 +38,7 @@ function caption({ verb, outcome, refusal, token, args }: Operation): string {
   return [verb, ...given, came].join(" ").trimEnd();
 }
 
-/** The bar at its row. */
+/** Draws the bar in its row. */
 export function drawOperation(drawn: OperationBar, top: number, red: ReadonlySet<HistoryRecord>): string {
   const { operation, bar, textLeft, text, number } = drawn;
   const { outcome, callMs, returnMs, owner, id, lockName, leaseId, validUntilMs } = operation;

@@ -1,4 +1,4 @@
-/** Colours that people who see few colours can tell apart; red is only for what may not happen. */
+/** Styles with colors that color-blind readers can distinguish. Only violations are red. */
 export const STYLE: string = `
 text{font:11px ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;fill:#1b1f24}
 .title{font-size:15px;font-weight:700}

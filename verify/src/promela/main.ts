@@ -1,5 +1,5 @@
 /**
- * Runs the Promela models with Debian's `spin`, each with all its rules and with one removed.
+ * Checks the Promela models with Debian's `spin`: each with all rules, and with one rule removed at a time.
  *
  *     node verify/dist/promela/main.js
  */
@@ -12,15 +12,15 @@ import { fileURLToPath } from "node:url";
 
 const MODELS = fileURLToPath(new URL("../../promela/", import.meta.url));
 
-/** One run of spin. */
+/** A run of spin. */
 interface Run {
   readonly model: string;
-  /** Name of the formula. */
+  /** The name of the LTL formula. */
   readonly property: string;
-  /** What is removed. */
+  /** The removed rule, in words. */
   readonly what: string;
   readonly defines: readonly string[];
-  /** Whether the model must then still hold. */
+  /** Whether the property must hold in this run. */
   readonly holds: boolean;
 }
 
@@ -41,7 +41,7 @@ const RUNS: readonly Run[] = [
   ...runsOf("failover", "alone", { NO_QUIET: "the quiet", SHORT_QUIET: "its full length" }),
 ];
 
-/** What each property says, and what it says of a model that breaks it. */
+/** What each property says, and what its violation means. */
 const WORDS: Readonly<Record<string, readonly [holds: string, broken: string]>> = {
   woken: ["every live waiter is served", "a live waiter may wait for ever"],
   goesOn: ["every live waiter is served in the end", "a live waiter may wait for ever"],
@@ -58,7 +58,7 @@ function run(command: string, args: readonly string[], cwd: string): string {
   return out;
 }
 
-/** Whether spin finds no error under weak fairness, and how many states it has stored. */
+/** Whether spin finds no error under weak fairness, and the number of stored states. */
 function verify({ model, property, defines }: Run): { readonly holds: boolean; readonly states: string } {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-spin-"));
   try {

@@ -1,4 +1,4 @@
-/** The scripts of a client of protocol 0, from the build that is kept in `verify/baseline`. */
+/** The scripts of a protocol 0 client, from the stored build in `verify/baseline`. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
@@ -7,7 +7,7 @@ const ARCHIVE = fileURLToPath(new URL("../../baseline/holdfast-protocol-0.tgz", 
 const FILE = "package/dist/generated/scripts.js";
 const BLOCK = 512;
 
-/** The text of a file in a tar archive, which has a block with name and size before the content of each file. */
+/** The text of a file in a tar archive. Each file is preceded by a header block with its name and size. */
 function fileIn(archive: Buffer, name: string): string {
   for (let at = 0; at < archive.length; ) {
     const text = (from: number, length: number): string =>
@@ -20,7 +20,7 @@ function fileIn(archive: Buffer, name: string): string {
   throw new Error(`there is no ${name} in the archive`);
 }
 
-/** Name of each script, with `0/` before it, to its source. */
+/** Maps the name of each script, prefixed with `0/`, to its source. */
 export async function baselineScripts(): Promise<ReadonlyMap<string, string>> {
   const source = fileIn(gunzipSync(readFileSync(ARCHIVE)), FILE);
   const url = `data:text/javascript;base64,${Buffer.from(source).toString("base64")}`;

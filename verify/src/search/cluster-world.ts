@@ -1,10 +1,10 @@
 /**
- * A mutex in a slot of a cluster that may move between two masters, one of which is followed by a replica that lags, and that
- * takes over without its last writes (docs/adr/082-failover-grace-in-clusters.md).
+ * A mutex in a cluster slot that may move between two masters. The first master has a lagging replica, which may take
+ * over without its master's last writes (docs/adr/082-failover-grace-in-clusters.md).
  *
- * The servers run the production scripts, with what they would say of themselves put in. Clients are what the gate of a
- * cluster is: they find out for which run a slot is whole, one question after the other, while slots move and masters die;
- * what grants names that run; and a lesson goes to all masters. A request is carried out wherever the slot is when it arrives.
+ * The servers run the production scripts with their own run filled in. Clients do what Holdfast does in a cluster: with
+ * one request after another, they find the run in which the slot is complete, while slots move and masters fail. Their
+ * granting script names that run and is loaded on all masters. A request runs wherever the slot is when it arrives.
  */
 import { canonical, LEASE_MS } from "./canonical.js";
 import {
@@ -46,15 +46,15 @@ import { HANDED, mutexKind, ownerOf } from "./lock-kinds.js";
 import { byText } from "./lock-state.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 
-/** What can be switched off in a client, or goes against an assumption. */
+/** Rules of the client, and assumptions about the cluster, that a search can switch off. */
 export type ClusterRule = "name-the-run" | "ask-all-masters" | "short-trust" | "no-kept-load" | "no-third-server";
 
 type Off = ReadonlySet<ClusterRule>;
 
-/** Servers in words. */
+/** The servers in words. */
 const SITES = ["the first master", "the second", "the replica that took over"] as const;
 
-/** See the file header. */
+/** The world that the file header describes. */
 export class ClusterWorld implements World<ClusterState> {
   readonly initial: ClusterState;
   readonly #owners: readonly Owner[];
@@ -110,7 +110,7 @@ export class ClusterWorld implements World<ClusterState> {
         next.replies.splice(at, 1);
         const [number, verb] = reply;
         const broken = hear(next, reply, true);
-        // What puts it back is sent by the same client.
+        // The reclaim that follows a failed extend is sent by the same client, and names no run.
         const last = next.requests.at(-1);
         if (verb === "extend" && last?.[0] === number && last.length === 4) last.push(-1, 0);
         return broken;
@@ -141,7 +141,7 @@ export class ClusterWorld implements World<ClusterState> {
       promote(next);
       for (const request of next.requests) request[5] = 1;
       for (const client of next.clients) {
-        // An election takes longer than an answer counts, and than a lesson is on its way.
+        // An election takes longer than a client trusts a reply, and longer than loading a script takes.
         const isLate = client.found === 0 && client.needsLesson === 0 && !this.#off.has("short-trust");
         const isLost = client.found !== -1 && client.needsLesson === 1 && !this.#off.has("no-kept-load");
         if (isLate || isLost) Object.assign(client, { found: -1, step: 0, of: 0, needsLesson: 0 });
@@ -149,7 +149,7 @@ export class ClusterWorld implements World<ClusterState> {
     });
   }
 
-  /** What a client asks before it may send what grants. Answers come at once; between two questions anything may happen. */
+  /** The requests of a client before it may acquire. Replies are immediate; anything may happen between requests. */
   async #addFinding(state: ClusterState, client: number, add: Add<ClusterState>): Promise<void> {
     const { found, step, of, needsLesson } = state.clients[client] as ClientState;
     const wants = this.#owners.some((owner, i) => owner.client === client && state.claims[i]?.ph === "ask");
@@ -250,7 +250,7 @@ export class ClusterWorld implements World<ClusterState> {
     return (this.#servers[site] as Server).run(held, us, [], call);
   }
 
-  /** The bit of the text that names that run. */
+  /** The bit of the script text that names `run`. */
   #textOf(run: Site): number {
     return this.#off.has("name-the-run") ? ANY_TEXT : 1 << run;
   }

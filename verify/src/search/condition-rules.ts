@@ -1,4 +1,4 @@
-/** What the world of a condition misses when it is gone. */
+/** The rules that the world of a condition needs. */
 import { ConditionWorld } from "./condition-world.js";
 import { mutexKind } from "./lock-kinds.js";
 import type { LockSetting } from "./lock-setting.js";
@@ -9,7 +9,7 @@ import { type Rule, rulesOf } from "./rule.js";
 const WAITER: readonly Role[] = ["plain", "wait"];
 const SIGNALLER: readonly Role[] = ["signal"];
 
-/** Clients on one mutex with one condition, each with what it does. */
+/** A world with one mutex and one condition; `roles` says what each claim does. */
 export function condition(
   roles: readonly (readonly Role[])[],
   budget: Partial<Budget>,

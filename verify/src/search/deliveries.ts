@@ -1,4 +1,4 @@
-/** What the network brings to the server: each request under way may arrive next, and some arrive twice. */
+/** The arrival of requests at the server: any request in flight may arrive next, and some arrive twice. */
 import { LEASE_TICKS } from "./canonical.js";
 import type { Step } from "./explore.js";
 import { INBOX } from "./lock-kinds.js";
@@ -6,7 +6,7 @@ import { type Claim, copyOf, type LockState, type Reply, type Request } from "./
 import type { Place } from "./place.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 
-/** What a delivery needs to know of its world. */
+/** The parts of a world that a delivery needs. */
 export interface Receiving {
   readonly setting: { readonly clockStands?: boolean };
   readonly places: readonly Place[];
@@ -34,7 +34,7 @@ export async function addDeliveries(
       const next = copyOf(state);
       if (isCopied) {
         next.budget.copies -= 1;
-        // The client has lost its connection, and sent it again: it knows that it may run twice.
+        // The client lost its connection and resent the request, so it knows that the request may run twice.
         const claim = next.claims[number] as Claim;
         if (verb === "release") claim.may = 1;
         if (verb === "leave") claim.un = 1;
@@ -67,7 +67,7 @@ export async function addDeliveries(
   }
 }
 
-/** The server says "wait" at a time that is later than that of the grants under way. */
+/** Marks grants in flight as older than the server's "wait" reply. */
 function outdate(world: Receiving, next: LockState, number: number): void {
   for (const push of next.pushes) {
     const isOlder = world.setting.clockStands !== true || push[3] > 0;
@@ -75,7 +75,7 @@ function outdate(world: Receiving, next: LockState, number: number): void {
   }
 }
 
-/** The claim that a message to a client's inbox is for; the present one if several share a number. */
+/** The claim that a message to a client's inbox addresses; the current one if several claims share a number. */
 function recipient({ places }: Receiving, client: string, shown: number, state: LockState): number {
   const named = places.flatMap(({ owner }, number) => (owner.startsWith(`${client}/${shown}/`) ? [number] : []));
   return named.findLast((number) => state.claims[number]?.ph !== "idle") ?? -1;

@@ -1,4 +1,4 @@
-/** States as short text, without the names of their fields: a search writes and reads millions of them. */
+/** Encodes states as short text without field names, because a search writes and reads millions of them. */
 import {
   type Budget,
   type Claim,
@@ -9,7 +9,7 @@ import {
   type WaitPart,
 } from "./lock-state.js";
 
-/** The beginning of a claim that waits by a condition, or signals. */
+/** The initial values of a claim that waits for a condition, or signals. */
 export const NO_WAIT: WaitPart = {
   may: 0,
   has: 0,
@@ -26,11 +26,11 @@ export const NO_WAIT: WaitPart = {
   quits: 0,
   sent: 0,
 };
-/** The beginning of a claim that reads. */
+/** The initial values of a claim that reads. */
 export const READS: SidePart = { isWriter: 0, doubt: 0, asked: 0, change: 0, renewal: 0, robbed: 0, stole: 0 };
-/** The beginning of a claim that can be entered again. */
+/** The initial values of a re-entrant claim. */
 export const NO_LEASES: SharedPart = { leases: 0, late: 0, age: 0 };
-/** Nothing goes wrong but that messages are late. */
+/** No faults except delayed messages. */
 export const NO_FAULTS: Budget = {
   delays: 2,
   timeouts: 0,
@@ -65,7 +65,7 @@ export function encode(state: LockState): string {
   return JSON.stringify([t, held, kind, of, requests, replies, pushes, left, ...groups, late]);
 }
 
-/** The state that `text` is. */
+/** Reads the text of a state. */
 export function decode(text: string): LockState {
   const [t, held, kind, of, requests, replies, pushes, budget, ...rest] = JSON.parse(text);
   const [dead, deaf, frozen, due, gone, paid, late] = rest;
@@ -93,7 +93,7 @@ export function decode(text: string): LockState {
   };
 }
 
-/** Fields in the order that `example` has them in. */
+/** Converts between objects and lists of their values, in the field order of `example`. */
 function fieldsOf<Item extends object>(
   example: Item,
 ): { values(item: Item): unknown[]; object(values: readonly unknown[]): Item } {

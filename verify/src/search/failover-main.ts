@@ -1,4 +1,4 @@
-/** Searches failovers, with all rules and without each; `--help` says how. The last line is `N passed, N failed`. */
+/** Searches failovers with all rules and without each rule; see `--help`. The last line is `N passed, N failed`. */
 import { exit, stdout } from "node:process";
 import { parseArgs } from "node:util";
 import { CLUSTER_CASES, CLUSTER_WORLDS, searchCluster, searchClusterWithout } from "./cluster-rules.js";

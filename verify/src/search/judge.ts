@@ -1,4 +1,4 @@
-/** Searches one world, or one world without one rule. */
+/** Searches a world with all rules, or without one of them. */
 import { type Explored, explore } from "./explore.js";
 import { productionScripts, type ScriptTexts } from "./production-scripts.js";
 import type { Rule } from "./rule.js";
@@ -6,12 +6,12 @@ import { changed } from "./rules.js";
 import { Server } from "./server.js";
 import type { Bound, Setting } from "./worlds.js";
 
-/** Enough for each missing rule to be missed. */
+/** Enough states to find a violation for each missing rule. */
 export const RULE_STATES = 600_000;
 
 let texts: Promise<ScriptTexts> | undefined;
 
-/** The scripts, found out once. */
+/** The production scripts, read once. */
 function scripts(): Promise<ScriptTexts> {
   texts ??= productionScripts();
   return texts;
@@ -22,13 +22,13 @@ export async function searchWorld(setting: Setting, bound: Bound, maxStates: num
   return explore(setting.world(bound, new Server(await scripts())), maxStates);
 }
 
-/** Searches for what goes wrong without `rule`. */
+/** Searches for a violation without `rule`. */
 export async function searchWithout(rule: Rule, maxStates: number = RULE_STATES): Promise<Explored> {
   const server = new Server(changed(await scripts(), rule));
   return explore(rule.search(server, true), maxStates);
 }
 
-/** Searches the same world with the rule. */
+/** Searches the world of `rule` with all rules. */
 export async function searchWith(rule: Rule, maxStates: number): Promise<Explored> {
   return explore(rule.search(new Server(await scripts()), false), maxStates);
 }

@@ -1,15 +1,15 @@
-/** What is missed when leases on a quorum differ in length and a server forgets (docs/adr/131-longest-lease-on-a-quorum.md). */
+/** Rules for leases of different lengths on a quorum with restarts (docs/adr/131-longest-lease-on-a-quorum.md). */
 import { type LengthsSetting, LengthsWorld } from "./lengths-world.js";
 import { type Rule, rulesOf } from "./rule.js";
 
-/** Clients with leases of so many ticks, on servers of which some restart. */
+/** Clients with leases of these lengths in ticks, and servers that may restart `restarts` times. */
 export function lengths(leases: readonly number[], restarts: number, servers: number = 3): LengthsSetting {
   return { leases, servers, restarts };
 }
 
 const { script, client } = rulesOf(LengthsWorld, "Q8");
 
-/** The rules of leases of different length on a quorum. */
+/** The rules for leases of different lengths on a quorum. */
 export const LENGTHS_RULES: readonly Rule[] = [
   script(
     "others-are-asked",

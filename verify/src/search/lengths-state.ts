@@ -1,57 +1,57 @@
-/** What a world of leases of different length on a quorum is at one moment, and its name, which is the same whichever server is which. */
+/** The state of a world of leases of different lengths on a quorum. Its text is the same if servers change places. */
 
-/** What an attempt is doing: not begun, asking, holding, or over. */
+/** The phase of an attempt: not begun, asking, holding, or over. */
 export type LengthsPhase = "idle" | "ask" | "held" | "over";
 
-/** One attempt; each client makes one. */
+/** An attempt to acquire. Each client makes one. */
 export interface LengthsAttempt {
   ph: LengthsPhase;
-  /** Ticks since its lease counts. */
+  /** Ticks since the start of its lease. */
   age: number;
 }
 
-/** What is under way between one attempt and one server. */
+/** The communication between an attempt and a server. */
 export interface LengthsLink {
-  /** The run of the server that was told of the lease, as far as the client knows; -1 if none was. */
+  /** The run of the server that has recorded the lease length, as far as the client knows; -1 if none. */
   told: number;
-  /** The same when the first server was asked for the lease. */
+  /** The value of `told` when the attempt began to request the lease. */
   toldBefore: number;
   asks: number;
-  /** Whether the answer has been sent that the server has granted, and counts. */
+  /** Whether the server has sent a reply that grants the lease and that still counts. */
   grants: number;
 }
 
-/** One server. */
+/** A server. */
 export interface LengthsSeat {
   holder: number | undefined;
-  /** Ticks that are left of the lease. */
+  /** Remaining ticks of the lease. */
   left: number;
-  /** How often it was restarted. */
+  /** The number of restarts. */
   run: number;
-  /** Ticks since it was; no more than matter. */
+  /** Ticks since the last restart, up to the highest value that matters. */
   up: number;
-  /** What its marker says: whether this run may grant, whether others were asked for it, and the longest lease, in ticks. */
+  /** Its marker: whether this run may grant, whether the other servers were asked, and the longest lease in ticks. */
   settled: number;
   heard: number;
   longest: number;
-  /** Whether the others are asked for it, and in which of its runs; -1 if they are not. */
+  /** The run for which the other servers are being asked; -1 if they are not. */
   round: number;
-  /** The longest lease that it has told in that round, in ticks; -1 if it has said nothing that counts. */
+  /** The longest lease in ticks that this server has reported in that round; -1 if no report counts. */
   said: number;
   links: LengthsLink[];
 }
 
-/** See the file header. */
+/** A state of the world. */
 export interface LengthsState {
   attempts: LengthsAttempt[];
   seats: LengthsSeat[];
-  /** How many servers may still lose their memory. */
+  /** How many more restarts, with loss of memory, may happen. */
   restarts: number;
 }
 
 const PHASES: readonly LengthsPhase[] = ["idle", "ask", "held", "over"];
 
-/** A state of its own, to be changed. */
+/** A deep copy. */
 export function copyOfLengths({ attempts, seats, restarts }: LengthsState): LengthsState {
   return {
     attempts: attempts.map((attempt) => ({ ...attempt })),
@@ -60,7 +60,7 @@ export function copyOfLengths({ attempts, seats, restarts }: LengthsState): Leng
   };
 }
 
-/** The state as text. Servers have no names. */
+/** The state as text. Servers are sorted, so states that differ only in their order have the same text. */
 export function lengthsText({ attempts, seats, restarts }: LengthsState): string {
   const of = attempts.map(({ ph, age }) => `${PHASES.indexOf(ph)},${age}`).join(";");
   const at = seats.map(({ holder = -1, left, run, up, settled, heard, longest, round, said, links }) => {
@@ -70,7 +70,7 @@ export function lengthsText({ attempts, seats, restarts }: LengthsState): string
   return `${restarts}|${of}|${at.sort().join("|")}`;
 }
 
-/** The state that `text` is. */
+/** Reads the text of a state. */
 export function parseLengths(text: string): LengthsState {
   const [restarts, attempts = "", ...seats] = text.split("|");
   const numbers = (words: string): number[] => words.split(",").map(Number);

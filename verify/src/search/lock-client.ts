@@ -1,7 +1,8 @@
 /**
- * What core makes of each event, rule by rule: with what it does of itself, the client's half of a world of claims.
+ * How core reacts to each event, one branch per rule. Together with acting-clients.ts (what core does on its own), this
+ * is the client's half of a world of claims.
  *
- * Each method changes the state that it is given, and answers what that broke, if anything.
+ * Each method changes the given state and returns the violation, if any.
  */
 import { ActingClients } from "./acting-clients.js";
 import { HAND_OFF_TICKS, LEASE_TICKS, TICK_MS } from "./canonical.js";
@@ -9,7 +10,7 @@ import { type Claim, idleClaim, type LockState, older, type Push, type Reply } f
 import { isValid } from "./place.js";
 import { afterTick } from "./server.js";
 
-/** See the file header. */
+/** The clients of a world. */
 export class LockClients extends ActingClients {
   crash(next: LockState, client: number): void {
     next.budget.crashes -= 1;
@@ -33,7 +34,7 @@ export class LockClients extends ActingClients {
     next.pushes = next.pushes.filter(([to]) => this.places[to]?.client !== client);
   }
 
-  /** Whatever the process was told meanwhile it finds out by asking. */
+  /** The process asks the server again, because it may have missed messages. */
   hearsAgain(next: LockState, client: number): void {
     next.deaf = next.deaf.filter((other) => other !== client);
     for (const [number, place] of this.places.entries()) {
@@ -80,7 +81,7 @@ export class LockClients extends ActingClients {
       case "dep":
         claim.un = 1;
         this.goOn(next, number);
-        // The server did not answer to the end: what it holds for this claim ends with its lease.
+        // The server never replied to the leave. If it still holds a grant for this claim, that ends with its lease.
         if (claim.ph !== "dep") next.late = 1;
         break;
       default:
@@ -90,7 +91,7 @@ export class LockClients extends ActingClients {
   answered(next: LockState, [number, code, slow, age]: Reply): string | undefined {
     const claim = next.claims[number] as Claim;
     const { sent } = claim;
-    // An answer that took so long left no time to ask once more.
+    // This reply took so long that there is no time to send the leave again.
     const isDoubtful = claim.un === 1 && sent >= 1;
     claim.call = 0;
     claim.sent = 0;
@@ -154,22 +155,22 @@ export class LockClients extends ActingClients {
     Object.assign(claim, { ph: "ask", tok: 0, aa: 1 });
   }
 
-  /** The server has begun the full lease, no earlier than the request was sent. */
+  /** The server has started the full lease, no earlier than the request was sent. */
   #isConfirmed(claim: Claim, sent: number): void {
     claim.set = Math.min(claim.set, sent);
     claim.pv = 0;
   }
 
-  /** @param isFirst  whether the grant is confirmed before its caller hears of it */
+  /** @param isFirst  whether the client confirms the grant before it notifies the caller */
   pushed(next: LockState, [number, token, order, age]: Push, isFirst = false): string | undefined {
     const claim = next.claims[number] as Claim;
-    // Without a token it is no grant, but a hint to ask.
+    // A message without a token is not a grant but a hint to ask again.
     if (token === 0) {
       if (claim.ph === "ask") claim.aa = 1;
       return undefined;
     }
     if (claim.ph === "dep" && claim.call === 0) this.send(next, number, "leave");
-    // The session remembers who has left, and passes on what comes for it later.
+    // The session remembers claims that have ended, and leaves again if a late grant arrives for one of them.
     if (claim.ph === "end" && claim.tok === 0) this.depart(next, number, 0);
     if (claim.ph !== "ask") return undefined;
     let set = claim.fs;

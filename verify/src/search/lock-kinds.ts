@@ -1,40 +1,40 @@
-/** What the two machines of the server look like to a world of claims: keys, arguments, and what they hold. */
+/** The two families of lock scripts, mutex and permits, as a world of claims sees them: keys, arguments, content. */
 import { HAND_OFF_MS, LEASE_MS } from "./canonical.js";
 import type { Verb } from "./lock-state.js";
 import type { Call, Held } from "./server.js";
 
-/** One kind of lock. */
+/** A kind of lock. */
 export interface LockKind {
   readonly capacity: number;
-  /** What it is if more is held than there is, and if the server gives more. */
+  /** The violation if clients hold more than `capacity`, and if the server grants more. */
   readonly tooMany: string;
   readonly tooManyGiven: string;
   call(verb: Verb, owner: string, weight: number, token: number, enqueue: boolean): Call;
-  /** Owners that hold, with their weights. */
+  /** The owners that hold, with their weights. */
   holders(held: Held): ReadonlyMap<string, number>;
-  /** Owners whose lease is over at `nowUs` but whose permits no script has reaped yet. */
+  /** The owners whose lease has expired at `nowUs` but whose permits no script has reaped yet. */
   lapsed(held: Held, nowUs: number): readonly string[];
-  /** Owners that wait, the first one first. */
+  /** The waiting owners, in queue order. */
   waiters(held: Held): readonly string[];
-  /** The content of a server where `owner` holds with `token` for `leftMs`; by message to `client`, if given. */
+  /** The content of a server where `owner` holds `token` for `leftMs`; if by message, to `client`. */
   heldBy(owner: string, token: number, leftMs: number, client?: string): Held;
 }
 
-/** What a client id is appended to for its channel. */
+/** The channel of a client is this prefix and its id. */
 export const INBOX = "in:";
 const FENCE_MS = LEASE_MS + 600_000;
-/** Of a key that stays as long as the world. */
+/** The time to live of a key that outlives every search. */
 const FAR_MS = 60_000;
 /** The key of a mutex that names the client of an unconfirmed grant. */
 export const HANDED = "d";
 
-/** An owner id, as a client of that protocol writes it. */
+/** An owner id as a client of `protocol` writes it. */
 export function ownerOf(client: string, number: number, weight: number, protocol: 0 | 1 = 1): string {
   const owner = `${client}/${number}/${LEASE_MS}/${weight}`;
   return protocol === 0 ? owner : `${owner}/;${HAND_OFF_MS}`;
 }
 
-/** The script of the build that the client of `owner` runs. */
+/** The script name for the protocol of the client of `owner`. */
 function scriptOf(name: string, owner: string): string {
   return owner.includes(";") ? name : `0/${name}`;
 }
@@ -46,7 +46,7 @@ export const mutexKind: LockKind = {
   tooManyGiven: "S2: the server grants twice",
   call(verb, owner, _weight, token, enqueue) {
     const script = scriptOf(`mutex/${verb === "confirm" ? "extend" : verb}`, owner);
-    // A client of protocol 0 knows nothing of the fourth and the fifth key.
+    // Protocol 0 has no fourth and fifth key.
     const handed = owner.includes(";") ? [HANDED] : [];
     const keys = ["l", "f", "q", ...handed, ...handed.map(() => "p")];
     switch (verb) {
@@ -76,7 +76,7 @@ export const mutexKind: LockKind = {
   ],
 };
 
-/** What is said of too many. */
+/** The words for the violations of a capacity. */
 export type Words = Pick<LockKind, "tooMany" | "tooManyGiven">;
 
 const OF_PERMITS: Words = {
@@ -84,7 +84,7 @@ const OF_PERMITS: Words = {
   tooManyGiven: "X1: the server gives more permits than there are",
 };
 
-/** Permits without numbers, as a semaphore and a read-write lock have them. */
+/** Permits without numbers, as used by semaphores and read-write locks. */
 export function permitsKind(capacity: number, words: Words = OF_PERMITS): LockKind {
   const keys = ["s", "f", "h", "t"];
   return {
@@ -142,7 +142,7 @@ export function permitsKind(capacity: number, words: Words = OF_PERMITS): LockKi
   };
 }
 
-/** Members of a sorted set, in order. */
+/** The members of a sorted set, in order. */
 export function members(held: Held, name: string): readonly string[] {
   const found = held.find(([key]) => key === name)?.[2];
   return typeof found === "object" ? found.filter((_, i) => i % 2 === 0) : [];

@@ -1,4 +1,4 @@
-/** What the worlds of claims miss when it is gone: the rules of a mutex and of permits, and of every client. */
+/** The rules that the worlds of claims need: those of a mutex, of permits, and of every client. */
 import { type LockKind, mutexKind, permitsKind } from "./lock-kinds.js";
 import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";

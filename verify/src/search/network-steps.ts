@@ -1,11 +1,11 @@
-/** What the network may do to what is under way. The server's part of it is in deliveries.ts. */
+/** What the network may do with replies and messages in flight. For requests, see deliveries.ts. */
 import { START_US } from "./canonical.js";
 import type { LockClients } from "./lock-client.js";
 import type { Add, LockSetting } from "./lock-setting.js";
 import { type LockState, rankOf } from "./lock-state.js";
 import { isFrozen, type Place } from "./place.js";
 
-/** What has to be known of a world. */
+/** The parts of a world that these steps need. */
 interface NetworkWorld {
   readonly setting: LockSetting;
   readonly clients: LockClients;
@@ -13,7 +13,7 @@ interface NetworkWorld {
   name(number: number): string;
 }
 
-/** What the network may do now: keep an answer back, bring one, bring or lose a message. */
+/** Adds the steps of the network: let a request time out, deliver a reply, deliver or lose a message. */
 export function addNetworkSteps(world: NetworkWorld, state: LockState, add: Add): void {
   const { setting, clients, places } = world;
   for (const [number, claim] of state.claims.entries()) {

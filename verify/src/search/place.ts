@@ -1,15 +1,15 @@
-/** What a claim is before it begins, and when it may rely on its lease. */
+/** The constant properties of a claim, and when a claim may rely on its lease. */
 import { LEASE_TICKS } from "./canonical.js";
 import type { Claim, LockState } from "./lock-state.js";
 
-/** Of a claim its client, its weight, its owner id. */
+/** The constant properties of a claim. */
 export interface Place {
   readonly client: number;
   readonly weight: number;
   readonly owner: string;
-  /** Protocol of its client. Protocol 0 does not confirm grants by message, and counts its full lease for them. */
+  /** The protocol of its client. Protocol 0 does not confirm grants by message and assumes their full lease. */
   readonly protocol: 0 | 1;
-  /** What the claim does beside holding; `plain` in worlds that know nothing else. */
+  /** What the claim does besides holding; `plain` in worlds without roles. */
   readonly role: Role;
 }
 
@@ -18,10 +18,13 @@ export function isFrozen(state: LockState, place: Place | undefined): boolean {
   return place !== undefined && state.frozen.includes(place.client);
 }
 
-/** A claim waits for a signal, by the hold of the claim before it; signals one or all who wait, as it holds; or steals the lock. */
+/**
+ * A `wait` claim uses the hold of the claim before it to wait for a signal. A `signal` or `signal-all` claim signals
+ * one or all waiters while it holds. A `steal` claim steals the lock.
+ */
 export type Role = "plain" | "wait" | "signal" | "signal-all" | "steal";
 
-/** Whether a claim may rely on its lease, by its own clock. */
+/** Whether a claim may rely on its lease according to its own clock. */
 export function isValid(claim: Claim): boolean {
   return claim.set < LEASE_TICKS;
 }

@@ -4,7 +4,7 @@ import type { ClientRule } from "./lock-state.js";
 import { LockWorld } from "./lock-world.js";
 import type { Server } from "./server.js";
 
-/** A world of claims that do nothing but ask, hold, renew and give back. */
+/** A world of claims that only acquire, hold, renew and release. */
 export class PlainWorld extends LockWorld {
   constructor(setting: LockSetting, server: Server, off: readonly ClientRule[] = []) {
     super(setting, server, off, (places, rules) => new LockClients(places, rules));

@@ -1,17 +1,17 @@
-/** What may happen to a whole process: it dies, or loses its inbox and listens again. */
+/** What may happen to a process: it dies, freezes and resumes, or loses its subscription and subscribes again. */
 import type { LockClients } from "./lock-client.js";
 import { type Add, LETTERS, type LockSetting } from "./lock-setting.js";
 import type { LockState } from "./lock-state.js";
 import type { Place } from "./place.js";
 
-/** What has to be known of a world. */
+/** The parts of a world that these steps need. */
 interface ProcessWorld {
   readonly setting: LockSetting;
   readonly clients: LockClients;
   readonly places: readonly Place[];
 }
 
-/** See the file header. */
+/** Adds the steps of processes. */
 export function addProcessSteps(world: ProcessWorld, state: LockState, add: Add): void {
   const { setting, clients } = world;
   for (const client of setting.clients.keys()) {

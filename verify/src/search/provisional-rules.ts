@@ -1,4 +1,4 @@
-/** The rules of provisional grants (docs/adr/130-provisional-grants.md), each with a world in which its absence does harm. */
+/** The rules of provisional grants (docs/adr/130-provisional-grants.md), each with a world that needs it. */
 import { mutexKind, permitsKind } from "./lock-kinds.js";
 import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
@@ -7,12 +7,12 @@ import { type Rule, rulesOf, type TextChange } from "./rule.js";
 
 type More = Partial<Omit<LockSetting, "kind" | "enqueue" | "clients" | "budget">>;
 
-/** Clients on one mutex. */
+/** A world with one mutex. */
 export function mutex(clients: LockSetting["clients"], budget: Partial<Budget>, more: More = {}): LockSetting {
   return { kind: mutexKind, clients, enqueue: true, budget, ...more };
 }
 
-/** Clients on one permit: the marks of unconfirmed grants do there what `handed` does for a mutex. */
+/** A world with one permit. Marks of unconfirmed grants have the purpose that the `handed` key has for a mutex. */
 export function permit(clients: LockSetting["clients"], budget: Partial<Budget>, more: More = {}): LockSetting {
   return { kind: permitsKind(1), clients, enqueue: true, budget, ...more };
 }
@@ -21,7 +21,7 @@ const ONE_EACH = [[1], [1]] as const;
 const TWO_AND_ONE = [[1, 1], [1]] as const;
 const AT_ONCE = { delays: 0 } as const;
 
-/** A client with several claims in the queue, ahead of others, that may freeze. The holder is gone and its lease ends soon. */
+/** The first client has several claims at the head of the queue and may freeze. The holder's lease ends soon. */
 export const FROZEN = {
   begins: "queued",
   parallel: [0],
@@ -29,9 +29,9 @@ export const FROZEN = {
   confirms: "later",
   answersFirst: true,
 } as const;
-/** A client that was granted the lock by message for its first claim; its others come later. */
+/** The first claim of the first client was granted by message; its other claims come later. */
 export const HANDED_OVER = { begins: "handed", parallel: [0], confirms: "later", answersFirst: true } as const;
-/** A client of protocol 0 with the scripts of its build, and a client of the present protocol. */
+/** A client of protocol 0 with the scripts of its build, and a client of the current protocol. */
 export const OLD_AND_NEW = { protocols: [0, 1] } as const;
 
 const HAND_OFF = "local handOffMs = waiter ~= self and string.match(waiter, ';(%d+)$')";
@@ -42,7 +42,7 @@ function everywhere(scripts: readonly string[], from: string, to: string): TextC
 
 const { script, client } = rulesOf(PlainWorld, "W8–W12");
 
-/** All of them. */
+/** The rules of provisional grants. */
 export const PROVISIONAL_RULES: readonly Rule[] = [
   client(
     "hand-over-is-short",

@@ -1,20 +1,20 @@
-/** Who makes which attempt in a world of a quorum, and which clients may change places there. */
+/** The attempts of each client in a quorum world, and which clients may change places. */
 
-/** One attempt. */
+/** An attempt to acquire. */
 export interface PlacedAttempt {
   readonly client: number;
-  /** Letter of the client and number of the attempt, which is its owner id too. */
+  /** The client's letter and the attempt's number; also the owner id. */
   readonly name: string;
   readonly isFirst: boolean;
   readonly isLast: boolean;
 }
 
-/** Old numbers of the attempts, in a new order. */
+/** The old numbers of the attempts, in a new order. */
 export type Order = readonly number[];
 
 const LETTERS = "abc";
 
-/** The attempts of clients that make so many each, one after the other. */
+/** The attempts of clients; `clients` has the number of attempts of each. A client makes them one after another. */
 export function placesOf(clients: readonly number[]): PlacedAttempt[] {
   return clients.flatMap((attempts, client) =>
     [...Array(attempts).keys()].map((index) => ({
@@ -26,7 +26,7 @@ export function placesOf(clients: readonly number[]): PlacedAttempt[] {
   );
 }
 
-/** All orders that lead to the same world: clients that make equally many attempts may change places. */
+/** All orders that give the same world: clients with the same number of attempts may change places. */
 export function ordersOf(clients: readonly number[], places: readonly PlacedAttempt[]): Order[] {
   return permutations([...clients.keys()])
     .filter((order) => order.every((client, at) => clients[client] === clients[at]))

@@ -1,14 +1,14 @@
 /**
- * How far from the beginning of its world a rule is missed, which decides who searches for it: the tests what is near,
- * every change what is not farther than that, and the nights everything. A rule that is not found where this says so
- * fails, instead of being left out.
+ * How many states a search without a rule needs to find a violation. This decides where the rule is checked: near rules
+ * in the tests, far rules for every change, all rules at night. If the search finds nothing within the number of states
+ * stated here, the check fails.
  */
 import { RULE_STATES } from "./judge.js";
 import type { Rule } from "./rule.js";
 
-/** States within which most rules are missed. */
+/** The number of states that is enough for most rules. */
 export const NEAR_STATES = 3_000;
-/** States within which those are missed that a change is still judged by. */
+/** The number of states that is enough for all rules that are checked for every change. */
 export const FAR_STATES = 15_000;
 
 const FAR: ReadonlySet<string> = new Set([
@@ -47,7 +47,7 @@ const FARTHEST: ReadonlySet<string> = new Set([
   "count-who-was-told",
 ]);
 
-/** How many states a search without the rule may take. */
+/** The maximum number of states for a search without the rule. */
 export function statesFor({ id }: Rule): number {
   if (FARTHEST.has(id)) return RULE_STATES;
   return FAR.has(id) ? FAR_STATES : NEAR_STATES;

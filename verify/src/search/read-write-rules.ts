@@ -1,4 +1,4 @@
-/** What the world of readers and writers misses when it is gone. */
+/** The rules that the world of readers and writers needs. */
 
 import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
@@ -9,7 +9,7 @@ import { type Rule, rulesOf } from "./rule.js";
 const READER = [1] as const;
 const WRITER = [EVERYTHING] as const;
 
-/** Readers and writers on one lock. */
+/** A world with one read-write lock. */
 export function readWrite(
   clients: LockSetting["clients"],
   budget: Partial<Budget>,

@@ -1,4 +1,4 @@
-/** A world of readers and writers who may change sides. */
+/** A world of readers and writers that may downgrade and upgrade. */
 
 import { INBOX, type LockKind, permitsKind } from "./lock-kinds.js";
 import type { Add, LockSetting } from "./lock-setting.js";
@@ -8,13 +8,13 @@ import { isValid, type Place } from "./place.js";
 import { EVERYTHING, ReadWriteClients, sideOf } from "./read-write-client.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 
-/** Readers together, writers alone. */
+/** A read-write lock: a reader takes one permit, a writer takes all. */
 export const readWriteKind: LockKind = permitsKind(EVERYTHING, {
   tooMany: "X2: a writer is not alone",
   tooManyGiven: "X2: the server lets others in beside a writer",
 });
 
-/** See the file header. */
+/** A world with one read-write lock. */
 export class ReadWriteWorld extends LockWorld<ReadWriteClients> {
   constructor(
     setting: LockSetting,
@@ -59,7 +59,7 @@ export class ReadWriteWorld extends LockWorld<ReadWriteClients> {
   ): string | undefined {
     const broken = super.broken(before, next, request, outcome, after);
     const [number, verb, , orphan] = request;
-    // A late renewal has no answer under way.
+    // A late renewal has no reply in flight.
     if (broken !== undefined || verb !== "renew" || orphan !== 0) return broken;
     next.replies = next.replies.filter(([to], at) => to !== number || at < next.replies.length - 1);
     return this.clients.renewed(next, number, Number(outcome.reply));

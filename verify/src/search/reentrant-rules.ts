@@ -1,11 +1,11 @@
-/** What the world of re-entry misses when it is gone. */
+/** The rules that the world of re-entrant claims needs. */
 import { mutexKind } from "./lock-kinds.js";
 import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
 import { ReentrantWorld } from "./reentrant-world.js";
 import { type Rule, rulesOf } from "./rule.js";
 
-/** Clients that enter their holds again. */
+/** A world with one re-entrant mutex. */
 export function reentrant(
   clients: LockSetting["clients"],
   budget: Partial<Budget>,
@@ -17,7 +17,7 @@ export function reentrant(
 const ONE_EACH = [[1], [1]] as const;
 const { client } = rulesOf(ReentrantWorld, "W7");
 
-/** The rules of a reentrant mutex; all of them are the client's, since the server knows of one hold. */
+/** The rules of a re-entrant mutex. All are rules of the client, because the server sees only one hold. */
 export const REENTRANT_RULES: readonly Rule[] = [
   client(
     "last-gives-back",

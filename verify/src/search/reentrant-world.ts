@@ -1,4 +1,4 @@
-/** A world of claims that are entered again. */
+/** A world of re-entrant claims. */
 
 import type { Add, LockSetting } from "./lock-setting.js";
 import type { Claim, ClientRule, LockState } from "./lock-state.js";
@@ -7,7 +7,7 @@ import { isValid, type Place } from "./place.js";
 import { ReentrantClients, sharedOf } from "./reentrant-client.js";
 import type { Server } from "./server.js";
 
-/** See the file header. */
+/** A world with one re-entrant mutex. */
 export class ReentrantWorld extends LockWorld<ReentrantClients> {
   constructor(setting: LockSetting, server: Server, off: readonly ClientRule[] = []) {
     super(setting, server, off, (places, rules) => new ReentrantClients(places, rules));
@@ -19,7 +19,7 @@ export class ReentrantWorld extends LockWorld<ReentrantClients> {
     return super.believed(state, number);
   }
 
-  /** F3: who enters again stands on the same token. */
+  /** F3: a nested hold has the same token as the outer one. */
   override violation(state: LockState): string | undefined {
     for (const [number, { client }] of this.places.entries()) {
       const [outer, inner] = [state.claims[number - 1], state.claims[number]];
@@ -29,7 +29,7 @@ export class ReentrantWorld extends LockWorld<ReentrantClients> {
     return super.violation(state);
   }
 
-  /** Code inside a hold that was given back gets a hold of its own, without waiting for the answer to the release. */
+  /** An acquire after the release of the outer hold gets a separate hold, without waiting for the release's reply. */
   protected override mayBegin(state: LockState, number: number): boolean {
     const { client } = this.places[number] as Place;
     if (state.dead.includes(client)) return false;

@@ -3,15 +3,15 @@ import type { LockSetting } from "./lock-setting.js";
 import type { ClientRule, LockState } from "./lock-state.js";
 import type { Server } from "./server.js";
 
-/** How a script is changed. */
+/** A change of a script. */
 export interface TextChange {
   readonly script: string;
-  /** Stands exactly once in the script. */
+  /** Text that occurs exactly once in the script. */
   readonly from: string;
   readonly to: string;
 }
 
-/** The scripts, changed. @throws Error  a change does not fit exactly once */
+/** Applies the changes to the scripts. @throws Error  a change does not match exactly once */
 export function changedTexts(
   texts: ReadonlyMap<string, string>,
   changes: readonly TextChange[],
@@ -25,35 +25,35 @@ export function changedTexts(
   return changed;
 }
 
-/** Makes a world of one kind; `Off` are the rules of the client that may be switched off in it. */
+/** Creates a world of one kind; `Off` are the client's rules that can be switched off in it. */
 export type MakeWorld<Setting = LockSetting, State = LockState, Off = ClientRule> = new (
   setting: Setting,
   server: Server,
   off: readonly Off[],
 ) => World<State>;
 
-/** One rule, and the world in which it is missed. */
+/** A rule and the world that needs it. */
 export interface Rule {
   readonly id: string;
   readonly what: string;
   readonly where: "script" | "client";
-  /** Id of the world that it is a rule of. */
+  /** The id of its world. */
   readonly world: string;
   readonly changes: readonly TextChange[];
-  /** Whether a branch of the client in the world is what has to go. */
+  /** Whether removing the rule removes a branch of the client in the world, not a part of a script. */
   readonly isOfClient: boolean;
-  /** The world, with the rule or, if that is a rule of the client, without it. */
+  /** Creates the world. If `isOff`, without the rule, if that is a rule of the client. */
   search(server: Server, isOff: boolean): World<unknown>;
 }
 
-/** Makes the rules of one world. */
+/** Functions that create the rules of one world. */
 export function rulesOf<Setting, State, Off extends string>(
   make: MakeWorld<Setting, State, Off>,
   world: string,
 ): {
-  /** A rule of the server. */
+  /** Creates a rule of the server. */
   script(id: string, what: string, setting: Setting, ...changes: readonly TextChange[]): Rule;
-  /** A rule of the client. */
+  /** Creates a rule of the client. */
   client(id: Off, what: string, setting: Setting): Rule;
 } {
   return {

@@ -1,8 +1,8 @@
 /**
- * The rules of the protocol, each of which can be switched off: a search that then finds nothing does not know the rule.
+ * The rules of the protocol. Each can be switched off; a search that then finds no violation does not test the rule.
  *
- * A rule of the server is a piece of a script, and is switched off by a change of its text that must fit exactly once.
- * A rule of the client is a branch of the client in the world.
+ * A rule of the server is a part of a script. A text change that must match exactly once switches it off. A rule of the
+ * client is a branch of the client in the world.
  */
 import { CONDITION_RULES } from "./condition-rules.js";
 import { LENGTHS_RULES } from "./lengths-rules.js";
@@ -29,7 +29,7 @@ export const RULES: readonly Rule[] = [
   ...LENGTHS_RULES,
 ];
 
-/** The scripts with the changes of one rule. @throws Error  a change does not fit exactly once */
+/** The scripts with the changes of one rule. @throws Error  a change does not match exactly once */
 export function changed(texts: ScriptTexts, rule: Rule): ScriptTexts {
   const copy = new Map(texts);
   for (const { script, from, to } of rule.changes) {

@@ -1,9 +1,9 @@
 /**
- * Which states were seen, by 64 bits of a hash: enough that two of ten million are taken for one with a chance of
- * about one in 400 000, and little enough to keep ten million.
+ * A set of seen states that stores a 64-bit hash of each. With ten million states, the chance that any two share a hash
+ * is about one in 400 000, and the hashes still fit in memory.
  */
 
-/** A list of numbers that grows. */
+/** A growing list of 32-bit integers. */
 export class Numbers {
   #values = new Int32Array(1024);
   length = 0;
@@ -22,18 +22,18 @@ export class Numbers {
   }
 }
 
-/** See the file header. States are numbered from 0 on, in the order in which they were seen. */
+/** The set of seen states. States are numbered from 0, in the order in which they were added. */
 export class SeenStates {
   readonly #high = new Numbers();
   readonly #low = new Numbers();
   #slots = new Int32Array(1 << 16).fill(-1);
 
-  /** How many there are. */
+  /** The number of states. */
   get size(): number {
     return this.#high.length;
   }
 
-  /** The number of a state, which is `size` before the call if it is new. */
+  /** Adds a state and returns its number. If the state is new, that is the previous `size`. */
   add(text: string): number {
     const [high, low] = hash(text);
     const at = this.#find(this.#slots, high, low);
@@ -47,7 +47,7 @@ export class SeenStates {
     return number;
   }
 
-  /** Whether the state `number` has this text. */
+  /** Whether the state `number` has the hash of `text`. */
   is(number: number, text: string): boolean {
     const [high, low] = hash(text);
     return this.#high.at(number) === high && this.#low.at(number) === low;
@@ -70,7 +70,7 @@ export class SeenStates {
   }
 }
 
-/** Two independent hashes of 32 bits, with every character mixed into both. */
+/** Two independent 32-bit hashes of all characters. */
 function hash(text: string): readonly [number, number] {
   let one = 0x9e3779b9;
   let two = 0x7f4a7c15;

@@ -1,4 +1,4 @@
-/** What the world of steals misses when it is gone. */
+/** The rules that the world of steals needs. */
 import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
 import type { Role } from "./place.js";
@@ -12,7 +12,7 @@ const WRITER = [EVERYTHING] as const;
 const PLAIN = ["plain"] as const;
 const STEAL = ["steal"] as const;
 
-/** Claims of which some steal the lock. */
+/** A world in which some claims steal the lock. */
 export function steal(
   clients: LockSetting["clients"],
   roles: readonly (readonly Role[])[],
@@ -23,7 +23,7 @@ export function steal(
 
 const { script } = rulesOf(StealWorld, "W13");
 
-/** The rules of a steal. */
+/** The rules for steals. */
 export const STEAL_RULES: readonly Rule[] = [
   script("steal-ends-all", "a steal ends all holds", steal([READER, WRITER], [PLAIN, STEAL], { delays: 0 }), {
     script: "web-locks/steal",

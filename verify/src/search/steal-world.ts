@@ -1,9 +1,9 @@
 /**
  * A world of readers and writers in which some claims steal the lock: `holdfast/web-locks` with the option `steal`.
  *
- * A holder that is robbed believes in its lease until it is notified. So its belief does not count from the steal on, and it may
- * find out at any time that its lease is lost. What must be true is that the steal leaves the thief alone on the server, takes
- * nothing from the queue, notifies each former holder, and happens once, however often its request arrives.
+ * After a steal, the former holder believes in its lease until it is notified. This is not a violation, and it may
+ * learn of the loss at any time. A steal must leave the thief as the only holder on the server, keep the queue, notify
+ * each former holder, and take effect once, however often its request arrives.
  */
 import { LEASE_MS } from "./canonical.js";
 import { INBOX } from "./lock-kinds.js";
@@ -15,14 +15,14 @@ import { EVERYTHING, ReadWriteClients, sideOf } from "./read-write-client.js";
 import { ReadWriteWorld } from "./read-write-world.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 
-/** See the file header. */
+/** Clients of which some steal the lock. */
 class StealClients extends ReadWriteClients {
   override answered(next: LockState, reply: Reply): string | undefined {
     const [number, code] = reply;
     const claim = next.claims[number] as Claim;
     this.#findOut(claim);
     if (claim.ph === "ask" && code === 0 && this.places[number]?.role === "steal") {
-      // It stole the lock before, and has lost it since: its request rejects.
+      // The claim stole the lock earlier and has lost it since, so its request fails.
       Object.assign(claim, { call: 0, sent: 0 });
       this.depart(next, number, claim.un);
       return undefined;
@@ -41,13 +41,13 @@ class StealClients extends ReadWriteClients {
     sideOf(claim).stole = stole;
   }
 
-  /** The lease of a robbed holder is over as soon as the server says so. */
+  /** Ends the lease of a former holder as soon as it learns of the steal. */
   #findOut(claim: Claim): void {
     if (isRobbed(claim)) claim.set = OLD;
   }
 }
 
-/** See the file header. */
+/** A world with one lock that some claims steal. */
 export class StealWorld extends ReadWriteWorld {
   constructor(setting: LockSetting, server: Server, off: readonly ClientRule[] = []) {
     super(setting, server, off, (places, rules) => new StealClients(places, rules));
@@ -120,7 +120,7 @@ export class StealWorld extends ReadWriteWorld {
 
 type Owners = ReadonlyMap<string, number>;
 
-/** Whether the grant that the claim knows of was ended by a steal. A later grant to it, by a second copy, is another one. */
+/** Whether a steal ended the grant that the claim knows. A later grant to the claim, by a second copy, is different. */
 function isRobbed(claim: Claim): boolean {
   return claim.tok > 0 && claim.tok <= sideOf(claim).robbed;
 }

@@ -1,8 +1,8 @@
 /**
- * The same name for states in which clients that do the same have changed places.
+ * Maps states that differ only by an exchange of alike clients to the same state.
  *
- * The scripts never compare names, so such states have the same future with other names. Alike clients are put in
- * the order of what each of them knows and of where the server has it; where even that is equal, any order will do.
+ * The scripts never compare client names, so such states have the same future except for names. Alike clients are
+ * sorted by what they know and by their positions on the server. If these are equal, any order is correct.
  */
 
 import { HANDED } from "./lock-kinds.js";
@@ -11,7 +11,7 @@ import { byText, type LockState } from "./lock-state.js";
 import type { Place } from "./place.js";
 import type { Held } from "./server.js";
 
-/** What changing places needs to know of a world. */
+/** The parts of a world that the mapping needs. */
 export interface Symmetric {
   readonly setting: { readonly clients: readonly unknown[] };
   readonly places: readonly Place[];
@@ -20,7 +20,7 @@ export interface Symmetric {
 
 const OWNER = /[abcd]\/\d+\/1500\/\d+(?:\/;500)?/g;
 
-/** `state`, or a copy of it with alike clients in their order. */
+/** `state`, or a copy of it with alike clients in sorted order. */
 export function alikeFirst(world: Symmetric, state: LockState): LockState {
   const { places } = world;
   const order = [...world.setting.clients.keys()];
@@ -65,7 +65,7 @@ function byNumber(left: number, right: number): number {
   return left - right;
 }
 
-/** All that concerns one client, without its name. */
+/** Everything that concerns one client, without its name. The sort key. */
 function signOf(places: readonly Place[], state: LockState, client: number): string {
   const own = [...places.keys()].filter((number) => places[number]?.client === client);
   const of = (messages: readonly (readonly unknown[])[]): string[] =>
@@ -96,7 +96,7 @@ function signOf(places: readonly Place[], state: LockState, client: number): str
   ]);
 }
 
-/** A hash is shown in the order of its fields, which have other names now. */
+/** Sorts a hash by field again, because the fields were renamed. */
 function byField(value: string | readonly string[]): string | readonly string[] {
   if (typeof value === "string") return value;
   const pairs: [string, string][] = [];

@@ -1,8 +1,8 @@
-/** What leases on a quorum miss when it is gone. R and K number the published rules of Redlock and the cases against it. */
+/** The rules that leases on a quorum need. R and K number Redlock's published rules and the arguments against it. */
 import { type Rule, rulesOf } from "./rule.js";
 import { type TimedSetting, TimedWorld } from "./timed-world.js";
 
-/** Clients on servers, some of which have clocks that may gain a tick. */
+/** Clients on servers; some servers have clocks that may gain a tick. */
 export function timed(
   clients: readonly number[],
   fast: number,
@@ -16,7 +16,7 @@ const ONE_EACH = [1, 1] as const;
 
 const { script, client } = rulesOf(TimedWorld, "Q5–Q7");
 
-/** The rules of leases on a quorum. */
+/** The rules for leases on a quorum. */
 export const TIMED_RULES: readonly Rule[] = [
   script("one-holder-a-server", "a server that is held is granted to nobody else", timed(ONE_EACH, 0), {
     script: "redlock/acquire",

@@ -181,19 +181,19 @@ export class World<One extends Joined = Joined> implements Home {
     this.judge.queues.deafened(process);
   }
 
-  /** The resource that a lock protects. */
+  /** The resource that a lock protects; created on first use. */
   resourceOf(lockName: string): Resource {
     const known = this.resources.get(lockName) ?? new Resource(lockName, this.tampering.unguarded !== true);
     this.resources.set(lockName, known);
     return known;
   }
 
-  /** Sessions that have not come to an end, in processes that live. */
+  /** The number of unfinished sessions in live processes. */
   get running(): number {
     return [...this.#running.values()].filter((member) => member === undefined || !member.process.isDead).length;
   }
 
-  /** Runs a part of a session, of `member` if it ends with it. */
+  /** Runs a part of a session. If `member` is given, the part ends when its process dies. */
   start(work: () => Promise<void>, member?: One): void {
     const key = {};
     this.#running.set(key, member);
@@ -206,13 +206,13 @@ export class World<One extends Joined = Joined> implements Home {
     );
   }
 
-  /** A process of that name starts again, as another client. */
+  /** Restarts the process `index` as a new client. */
   restart(index: number): void {
     const before = this.members[index];
     if (before !== undefined) this.members[index] = this.#layout.join(this, index, before.process.incarnation + 1);
   }
 
-  /** Lets time pass until nothing is left to happen, or until then. @returns whether nothing is left */
+  /** Runs events until none is left, or until `endMs`. @returns whether none is left */
   async runUntil(endMs: number): Promise<boolean> {
     await this.#settle();
     for (;;) {
@@ -239,17 +239,17 @@ export class World<One extends Joined = Joined> implements Home {
     }
   }
 
-  /** What is still to come. */
+  /** The planned events that have not happened yet. */
   rest(): string[] {
     return this.#agenda.rest();
   }
 
-  /** What follows something else within one instant comes a moment later, so that every record has their order. */
+  /** Advances time by a moment, so that records within one instant keep their order. */
   #passMoment(): void {
     this.#nowMs += MOMENT_MS;
   }
 
-  /** Lets promises and the server do what they can do at this instant. */
+  /** Runs pending promises and server tasks until none is left at this instant. */
   async #settle(): Promise<void> {
     do {
       for (const task of this.#onServer.splice(0)) task();

@@ -1,4 +1,4 @@
-/** Calls a subject and records every call: what a session and a directed run have in common. */
+/** Calls a subject and records every call. Sessions and directed runs both use it. */
 import type { Arguments, Kind, Mode } from "../../history/records.js";
 import type { Connection, Held, Part, Refused } from "../subject.js";
 import { monotonicMs } from "../topology/monotonic.js";
@@ -15,19 +15,19 @@ export interface Wanted {
   readonly renew: boolean;
   readonly permits: number;
   readonly mode?: Mode;
-  /** Aborts the wait after so long. */
+  /** Aborts the wait after this many milliseconds. */
   readonly abortMs?: number;
   /** Whether callers of this process may share a place in the queue. */
   readonly isShared?: boolean;
 }
 
-/** A lease with the ids of what recorded it: one for each lock that it holds. */
+/** A lease with the ids of its recorded acquires: one for each lock that it holds. */
 export interface Lease {
   readonly held: Held;
   readonly kind: Kind;
   readonly args: Arguments;
   readonly places: readonly Place[];
-  /** Holds of a re-entrant mutex that were entered again do not renew and have no length of their own. */
+  /** Whether it is a nested hold of a re-entrant mutex. Nested holds are not renewed and have no `leaseMs`. */
   readonly isAgain: boolean;
 }
 
@@ -37,7 +37,7 @@ interface Place {
   readonly part: Pick<Part, "owner" | "token" | "released" | "releaseSentMs" | "answered">;
 }
 
-/** See the file header. */
+/** Makes the calls of one process and records them. */
 export class Caller {
   readonly #connection: Pick<Connection, "acquire">;
   readonly #recorder: Recorder;
@@ -50,7 +50,7 @@ export class Caller {
     this.#process = process;
   }
 
-  /** Acquires; what came of it when it was not granted. */
+  /** Acquires. @returns the lease, or why it was not granted */
   async acquire(kind: Kind, wanted: Wanted): Promise<Lease | Refused> {
     const { lockName, otherNames = [], leaseMs, waitMs, renew, permits, mode, abortMs, isShared = false } = wanted;
     const args: Arguments = {
@@ -107,7 +107,7 @@ export class Caller {
     return lease;
   }
 
-  /** Enters a hold once more. */
+  /** Acquires again inside a hold of a re-entrant mutex. */
   async again({ held, kind, places, args }: Lease): Promise<Lease | Refused> {
     const [place] = places;
     if (place === undefined || held.again === undefined) throw new TypeError(`a ${kind} is not re-entrant`);
@@ -126,12 +126,12 @@ export class Caller {
     return lease;
   }
 
-  /** Extends; undefined if that succeeded. */
+  /** Extends. @returns undefined on success */
   extend(lease: Lease, leaseMs: number): Promise<undefined | Refused> {
     return this.#on(lease, "extend", { ...sideless(lease.args), leaseMs }, () => lease.held.extend(leaseMs));
   }
 
-  /** From writer to reader. */
+  /** Turns a writer into a reader. */
   downgrade(lease: Lease): Promise<undefined | Refused> {
     const { downgrade } = lease.held;
     if (downgrade === undefined) throw new TypeError(`a ${lease.kind} has no sides`);
@@ -139,14 +139,14 @@ export class Caller {
     return this.#on(lease, "downgrade", args, () => downgrade());
   }
 
-  /** Gives back; undefined if that succeeded. */
+  /** Releases. @returns undefined on success */
   async release(lease: Lease, mode?: Mode): Promise<undefined | Refused> {
     const { permits } = lease.args;
     const args = { ...(permits === undefined ? {} : { permits }), ...(mode === undefined ? {} : { mode }) };
     return this.#on(lease, "release", args, () => lease.held.release());
   }
 
-  /** Writes down what it says of itself. @returns whether it says that it is held */
+  /** Records whether the lease reports itself as held. @returns whether it does */
   sample({ held, places }: Lease): boolean {
     const atMs = monotonicMs();
     const isHeld = held.isHeld();
@@ -159,7 +159,7 @@ export class Caller {
         leaseId: id,
         isHeld,
         token: part.token,
-        // What it says now cannot be held against it; what it said before can.
+        // The judge compares `isHeld` with the validity that the lease reported earlier, not with the present one.
         validUntilMs: null,
       });
     return isHeld;
@@ -181,7 +181,7 @@ export class Caller {
     for (const [index, { part }] of places.entries()) {
       const own = isOne || verb !== "release" ? end : await part.released?.();
       const id = ids[index] ?? 0;
-      // A multi-lock gives the other members back by itself when one is lost.
+      // When a multi-lock loses a member, it releases the others itself, maybe before this call.
       const sentMs = verb === "release" ? part.releaseSentMs?.() : undefined;
       const begun = sentMs !== undefined && sentMs < callMs ? { callMs: sentMs } : {};
       if (own !== undefined) this.#recorder.end(id, { returnMs, ...endOf(isOne ? own : unclear(own)), ...begun });
@@ -201,7 +201,7 @@ export class Caller {
   #granted({ held, places, isAgain, args }: Lease, returnMs: number): void {
     const validUntilMs = held.validUntilMs();
     const { answeredMs } = held;
-    // What was handed on began no lease on the server.
+    // A hold that another caller of the process handed on started no lease on the server.
     const { leaseMs: _, ...rest } = args;
     for (const { id, part } of places)
       this.#recorder.end(id, {
@@ -223,7 +223,7 @@ export class Caller {
     });
   }
 
-  /** Writes down the renewals that the subject makes by itself. */
+  /** Records the renewals that the subject makes on its own. */
   #seeRenewals(lease: Lease): void {
     const { held, places, kind } = lease;
     const tokenOf = (lockName: string): number | null =>
@@ -238,7 +238,7 @@ export class Caller {
       const id = begin(lockName, leaseMs);
       void ended.then(async (end) => {
         const returnMs = monotonicMs();
-        // The subject learns of the answer at the same time; what it makes of it is known a turn later.
+        // The subject gets the reply in the same turn and has updated its state one turn later.
         await new Promise((resolve) => setImmediate(resolve));
         if (end !== undefined) this.#recorder.end(id, { returnMs, ...endOf(end) });
         else this.#recorder.end(id, { returnMs, outcome: "ok", token: tokenOf(lockName), ...validity("extend", held) });
@@ -246,7 +246,7 @@ export class Caller {
     });
     if (held.onRenewal !== undefined) return;
     held.onRenewed((_, returnMs, leaseMs, outcome) => {
-      // Told too late to say when it began: the record can only say that it was under way.
+      // The start of this renewal is unknown because the subject reports it only at its end.
       const id = begin(places[0]?.lockName ?? "", leaseMs);
       this.#recorder.end(id, { returnMs, outcome, token: held.token, ...validity("extend", held) });
     });
@@ -257,7 +257,7 @@ export class Caller {
   }
 }
 
-/** A lease is extended on whichever side it is by then: a renewal may be under way beside a downgrade. */
+/** Omits the side: a downgrade may run at the same time, so the side that an extend sees is unknown. */
 function sideless(args: Arguments): Arguments {
   const { mode: _, ...rest } = args;
   return rest;

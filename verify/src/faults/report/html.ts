@@ -1,10 +1,10 @@
-/** Text of a page, in which whatever is put is escaped unless it is text of a page itself. */
+/** HTML templates that escape every value unless it is markup itself. */
 
-/** Markup. */
+/** HTML that needs no escaping. */
 export class Html {
   readonly text: string;
 
-  /** @param text  taken as it is */
+  /** @param text  used without escaping */
   constructor(text: string) {
     this.text = text;
   }
@@ -24,7 +24,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** A template: markup as written, values escaped. Attributes have to be quoted. */
+/** Template tag: keeps the markup and escapes the values. Attribute values must be quoted. */
 export function html(strings: TemplateStringsArray, ...values: readonly Value[]): Html {
   return new Html(strings.reduce((text, part, index) => text + markupOf(values[index - 1] ?? "") + part));
 }
@@ -36,7 +36,7 @@ function markupOf(value: Value): string {
   return value.map(({ text }) => text).join("\n");
 }
 
-/** An SVG as an image in the page: what it says of styles stays in it. */
+/** An SVG as an `img` element, so that its styles do not affect the page. */
 export function image(svg: string, description: string): Html {
   const data = Buffer.from(svg, "utf8").toString("base64");
   return html`<img src="data:image/svg+xml;base64,${data}" alt="${description}">`;

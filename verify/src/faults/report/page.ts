@@ -1,4 +1,4 @@
-/** One file with everything in it: what was run, what came of it, and pictures of what went wrong. */
+/** The report page: what ran, the results, and pictures of the violations. */
 import { groupBy } from "../../history/history.js";
 import { ROWS } from "../matrix.js";
 import { showDuration } from "../progress.js";
@@ -11,7 +11,7 @@ import type { PartResult } from "./results.js";
 import { STYLE } from "./style.js";
 import { legend, matrixTable, peerTable } from "./tables.js";
 
-/** The report as the text of an HTML file that needs nothing from anywhere. */
+/** The report as a self-contained HTML file. */
 export function page(data: ReportData): string {
   const { verdicts, facts, parts } = data;
   const own = verdicts.filter(({ subject }) => subject === "holdfast");
@@ -60,7 +60,7 @@ function partSection({ title, passed, failed, tookMs, facts, columns, rows }: Pa
 ${rows.length > 0 ? html`<details><summary>${rows.length} rows</summary>${table}</details>` : ""}`;
 }
 
-/** In the order of the matrix. */
+/** One section per cell, in the order of the matrix. */
 function sections(verdicts: readonly CellVerdict[], { facts }: ReportData): Html {
   const order = new Map(ROWS.map(({ row }, index) => [row, index]));
   const groups = [...groupBy(verdicts, ({ cell, subject }) => `${subject} ${cell.id}`).values()];

@@ -1,6 +1,6 @@
-/** The words of verify/docs/peers-under-faults.md that no run changes. */
+/** The parts of verify/docs/peers-under-faults.md that do not depend on a run. */
 
-/** What the document is, and what it is not. */
+/** What the document covers and what it does not. */
 export const ABOUT: string = `
 Other libraries that lock on Redis, run by the same program as this one in the same cells of the fault matrix
 ([verification.md](../../docs/verification.md)): the same servers, the same clients that work, the same faults, the same judges.
@@ -12,7 +12,7 @@ while faults last; that is far shorter than what anybody uses, and makes rare th
 is driven here would be ours; the code is in \`verify/src/faults/subjects/\`, about 150 lines each.
 `.trim();
 
-/** What was decided for the peers, and could have been decided otherwise. */
+/** How peers are mapped to cells. Other choices would have been possible. */
 export const MAPPING: string = `
 - A peer takes the cell in the kind of the matrix if it has that kind, and a mutex in its place if not. This library runs
   the same cells, also those that its own matrix does not have.
@@ -36,7 +36,7 @@ export const MAPPING: string = `
   only where a peer has them. verrou sends its scripts whole, so that a server that forgets scripts (J21) is nothing to it.
 `.trim();
 
-/** Before the tables. */
+/** How to read the tables; comes before them. */
 export const HOW_TO_READ: string = `
 In the tables, \`m S2 3/41\` is a mutex with 3 violations of S2 in 41 decided cases, \`none\` is no violation of anything that
 is judged, and \`·\` is not run or not offered. \`void\` is a run that shows nothing, \`unknown\` one whose search came to no

@@ -1,4 +1,4 @@
-/** The colours of the pictures, in light and in dark; red is only for what may not be. */
+/** The styles of the page, with the pictures' colors, for light and dark. Only violations are red. */
 export const STYLE: string = `
 :root{color-scheme:light dark;--ground:#fff;--ink:#1b1f24;--faint:#59636e;--line:#d1d9e0;--stripe:#f6f8fa;
 --ok:#cfe3f7;--shown:#dcd3f4;--reported:#e6e9ed;--warn:#fff4cc;--bad:#f3c0bb;--bad-ink:#b3261e;--link:#2f6db3}

@@ -1,4 +1,4 @@
-/** The matrix with its colours, and peers side by side. */
+/** The tables of the report: the matrix in colors, and the peers side by side. */
 import { groupBy } from "../../history/history.js";
 import type { Cell } from "../cell.js";
 import { BESIDE, COLUMNS, ROWS } from "../matrix.js";
@@ -9,7 +9,7 @@ import { type Html, html } from "./html.js";
 
 const SIGN = { kept: "0", broken: "!", reported: "~", refused: "R" } as const;
 
-/** Every cell there is, coloured by what came of it; those that were not run are seen to be so. */
+/** All cells, colored by result; cells that did not run look different. */
 export function matrixTable(verdicts: readonly CellVerdict[]): Html {
   const byCell = groupBy(verdicts, ({ cell }) => cell.id);
   const rows = ROWS.map(
@@ -34,7 +34,7 @@ function mark(cell: Cell, verdicts: readonly CellVerdict[]): Html {
   return html`<a class="mark ${markClass(worst)}" href="#${anchorOf(worst)}" title="${title}">${text}</a>`;
 }
 
-/** What the colours and signs mean. */
+/** Explains the colors and signs. */
 export function legend(): Html {
   const meanings = [
     ["ok", "0", "promised, and kept"],
@@ -49,7 +49,7 @@ export function legend(): Html {
 1n one server without a file, 1e synced every second, 1a synced at every write; T behind Sentinel, C a cluster, Q3 and Q5 a lock on so many independent servers, which has one kind only: what is marked r or k there is a mutex.</p>`;
 }
 
-/** The cells that a peer was run in, a column for each subject. */
+/** The cells that at least one peer ran, with a column for each subject. */
 export function peerTable(verdicts: readonly CellVerdict[], subjects: readonly SubjectFacts[]): Html {
   const ran = subjects.filter(({ name }) => verdicts.some(({ subject }) => subject === name));
   const rows = [...groupBy(verdicts, ({ cell }) => cell.id).values()]

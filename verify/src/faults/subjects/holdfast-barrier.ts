@@ -1,10 +1,10 @@
 import { BrokenBarrierError, type Holdfast } from "holdfast";
 import type { Barrier } from "../subject.js";
 
-/** Short, so that a party that is gone breaks its generation within a run; long against what a busy machine loses. */
+/** Short, so that a crashed party breaks its generation within a run, but longer than the stalls of a busy machine. */
 const LEASE_MS = 1_000;
 
-/** The barriers of this library as the fault runs see them. */
+/** Adapts Holdfast's barriers to the fault runs. */
 export function barrierOf(holdfast: Holdfast): Barrier {
   return {
     async arrive(lockName, parties, waitMs) {

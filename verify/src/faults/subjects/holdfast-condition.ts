@@ -1,10 +1,10 @@
 import { type Holdfast, WaitTimeoutError } from "holdfast";
 import type { Connection } from "../subject.js";
 
-/** It is renewed; of a process that is killed it is soon over. */
+/** Holdfast renews the lease, and the lease of a killed process ends soon. */
 const LEASE_MS = 1_000;
 
-/** The conditions of this library as the fault runs see them. */
+/** Adapts Holdfast's conditions to the fault runs. */
 export function conditionOf(holdfast: Holdfast): NonNullable<Connection["condition"]> {
   return async (lockName, act, waitMs) => {
     const mutex = holdfast.mutex(lockName);

@@ -1,7 +1,7 @@
 import { type Holdfast, WaitTimeoutError } from "holdfast";
 import type { Latch } from "../subject.js";
 
-/** The latches of this library as the fault runs see them. */
+/** Adapts Holdfast's latches to the fault runs. */
 export function latchOf(holdfast: Holdfast): Latch {
   return {
     setCount: (lockName, count) => holdfast.countDownLatch(lockName).trySetCount(count),

@@ -1,4 +1,4 @@
-/** redis-semaphore: mutex and semaphore over one server, renewed by default. */
+/** Adapter for redis-semaphore: mutexes and semaphores on one server, renewed by default. */
 
 import type { Redis } from "ioredis";
 import { type LockOptions, MultiSemaphore, Mutex, Semaphore } from "redis-semaphore";
@@ -7,7 +7,7 @@ import type { Connection, Held, Refused, Renewal, Request, Subject } from "../su
 import { monotonicMs } from "../topology/monotonic.js";
 import { CertainLease, connectIoredis, info, lacks, no, versionOf } from "./peer.js";
 
-/** See the file header. */
+/** redis-semaphore as a subject. */
 export const subject: Subject = {
   name: "redis-semaphore",
   version: versionOf("redis-semaphore"),
@@ -37,7 +37,7 @@ class Claim {
   readonly #renewalListeners: ((renewal: Renewal) => void)[] = [];
   #lock: Mutex;
   #leaseMs: number;
-  /** Whether what is sent now was asked for, and is no renewal by itself. */
+  /** Whether the current command belongs to a call of the session; otherwise it is an automatic renewal. */
   #isAsked = false;
   #sentMs = 0;
 
@@ -56,7 +56,7 @@ class Claim {
       const isAcquired = await this.#asked(() => this.#lock.tryAcquire(signal));
       if (!isAcquired) return no("busy", "tryAcquire says no");
     } catch (error) {
-      // It looks at the signal only between two tries, so that no try is under way.
+      // The library checks the signal only between two attempts, so no attempt is in flight.
       if (signal?.aborted === true && error === signal.reason) return no("gave-up", "aborted");
       return info(error);
     }
@@ -81,7 +81,7 @@ class Claim {
     };
   }
 
-  /** As documented for "dynamically adjusting": another object with the same identifier takes over. */
+  /** Extends as the library's README describes: a new object with the same identifier takes over the lock. */
   async #extend(leaseMs: number, lease: CertainLease): Promise<undefined | Refused> {
     const { identifier } = this.#lock;
     const next = this.#newLock(leaseMs, { identifier, acquiredExternally: true });
@@ -134,7 +134,7 @@ class Claim {
     }
   }
 
-  /** The commands that it uses, passed on as they are; shows when each was sent and what came of a renewal. */
+  /** A client that forwards the library's commands, and records when each was sent and the result of renewals. */
   #observedClient(): ConstructorParameters<typeof Mutex>[0] {
     const client = this.#client;
     const observe = (send: () => Promise<unknown>): Promise<unknown> => {
@@ -156,7 +156,7 @@ class Claim {
   #tellOf(answer: Promise<unknown>): void {
     const ended = answer.then(
       (count) => (Number(count) === 1 ? undefined : no("not-owner", "the refresh says no")),
-      // It sends the script itself next.
+      // The library then sends the full script.
       (error: unknown) => (String(error).includes("NOSCRIPT") ? no("not-sent", "NOSCRIPT") : info(error)),
     );
     const { lockName } = this.#request;

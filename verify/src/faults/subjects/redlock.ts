@@ -1,4 +1,4 @@
-/** redlock, the implementation of the algorithm of that name that most of Node.js uses; version 5, with one server. */
+/** Adapter for redlock version 5, the most used Redlock implementation for Node.js; runs with one server. */
 
 import type { Redis } from "ioredis";
 import Redlock, { ExecutionError, type Lock, ResourceLockedError } from "redlock";
@@ -8,10 +8,10 @@ import { connectIoredis, fromWall, info, lacks, no, versionOf } from "./peer.js"
 
 const RETRY_DELAY_MS = 200;
 const EXTENSION_THRESHOLD_MS = 500;
-/** A lease has to be so much longer than the threshold, or `using` throws. */
+/** `using` throws if the lease is not at least this much longer than the threshold. */
 const LEAST_ABOVE_THRESHOLD_MS = 100;
 
-/** See the file header. */
+/** redlock as a subject. */
 export const subject: Subject = {
   name: "redlock",
   version: versionOf("redlock"),
@@ -40,7 +40,7 @@ function resourcesOf({ lockName, otherNames = [] }: Request, kind: Kind): string
   return kind === "multi-lock" ? [lockName, ...otherNames] : lacks("redlock", kind);
 }
 
-/** One request takes and gives back all of them, so that what came of one came of each. */
+/** redlock acquires and releases all resources with one request, so all parts have the same result. */
 function partsOf(
   resources: readonly string[],
   owner: string,
@@ -68,7 +68,7 @@ async function acquirePlain(plain: Redlock, request: Request, resources: string[
     token: null,
     validUntilMs: () => validityOf(lock),
     isHeld: () => lock.expiration > Date.now(),
-    // Only the signal of `using` tells of a loss, and only `using` renews.
+    // Only `using` renews, and only its signal reports a loss.
     onLost() {},
     onRenewed() {},
     async extend(leaseMs) {
@@ -86,7 +86,7 @@ async function acquirePlain(plain: Redlock, request: Request, resources: string[
   };
 }
 
-/** One claim of `using`: shows the lock that it holds now, and each extension, which `using` keeps to itself. */
+/** A `Redlock` for one call of `using`. It exposes the current lock and each extension, which `using` hides. */
 class ObservedRedlock extends Redlock {
   current: Lock | undefined;
   readonly renewalListeners: ((renewal: Renewal) => void)[] = [];
@@ -123,7 +123,7 @@ async function acquireRenewed(client: Redis, request: Request, resources: string
       resolve(renewed(observed, signal, resources, release));
       await finished;
     });
-    // Once the routine has begun this comes too late to be heard, and `release` tells of it.
+    // If the routine has started, the promise is already resolved, and `release` reports the error instead.
     whole.catch(async (error: unknown) => resolve(await refusedBy(error, "busy")));
   });
 }
@@ -142,7 +142,7 @@ function renewed(
     owner,
     token: null,
     validUntilMs: () => (observed.current === undefined ? null : validityOf(observed.current)),
-    // What the routine is told to look at.
+    // redlock's documentation tells the routine to check this signal.
     isHeld: () => !isReleased && !signal.aborted,
     onLost: (listener) => signal.addEventListener("abort", listener, { once: true }),
     onRenewal: (listener) => void observed.renewalListeners.push(listener),
@@ -156,7 +156,7 @@ function renewed(
   };
 }
 
-/** Of a lock that is released or replaced it says nothing any more: its expiration is 0. */
+/** redlock sets the expiration of a released or replaced lock to 0: its validity is then unknown. */
 function validityOf({ expiration }: Lock): number | null {
   return expiration === 0 ? null : fromWall(expiration);
 }
@@ -168,7 +168,7 @@ function endOf(call: Promise<unknown>): Promise<undefined | Refused> {
   );
 }
 
-/** A definite refusal only if no attempt came to any other error than that of a key which is not ours. */
+/** A definite refusal only if every vote against the request says that the key belongs to another owner. */
 async function refusedBy(error: unknown, refusal: Refusal): Promise<Refused> {
   if (!(error instanceof ExecutionError)) return info(error);
   if (error.attempts.length === 0) return no("not-sent", error.message);

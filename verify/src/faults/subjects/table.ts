@@ -1,9 +1,9 @@
-/** All libraries that can be driven. Each is loaded when it is asked for, so that one that is broken breaks no other. */
+/** All libraries that the fault runs can test. Each is loaded on demand, so a broken one does not affect the others. */
 import { buildOf, subjectOfBuild } from "../liveness/build.js";
 import type { Subject } from "../subject.js";
 import { PEERS } from "./peers.js";
 
-/** What a module of this folder exports. */
+/** The exports of a module of this folder. */
 interface SubjectModule {
   readonly subject: Subject;
 }
@@ -13,10 +13,10 @@ const MODULES: Readonly<Record<string, () => Promise<SubjectModule>>> = {
   ...PEERS,
 };
 
-/** Their names; this library first. */
+/** The names of the libraries, Holdfast first. */
 export const SUBJECT_NAMES: readonly string[] = Object.keys(MODULES);
 
-/** The library of that name. @throws RangeError  there is none */
+/** The library with this name. @throws RangeError  unknown name */
 export async function subjectOf(name: string): Promise<Subject> {
   const build = buildOf(name);
   if (build !== undefined) return { ...(await subjectOf("holdfast")), ...keptBuild(build) };
@@ -25,7 +25,7 @@ export async function subjectOf(name: string): Promise<Subject> {
   return (await load()).subject;
 }
 
-/** A build that is kept, which only the liveness cells connect. @throws RangeError  it is not kept */
+/** A stored build; only the liveness cells can run it. @throws RangeError  unknown build */
 function keptBuild(build: string): Pick<Subject, "name" | "version" | "settings"> {
   const settings = "a build that is kept, in the liveness cells only, with its defaults";
   return { name: subjectOfBuild(build), version: build, settings };

@@ -1,4 +1,4 @@
-/** verrou, the locks of AdonisJS, with its store on Redis. */
+/** Adapter for verrou, the lock library of AdonisJS, with its Redis store. */
 
 import { E_LOCK_NOT_OWNED, type Lock, Verrou } from "@verrou/core";
 import { redisStore } from "@verrou/core/drivers/redis";
@@ -6,7 +6,7 @@ import type { Connection, Held, Refused, Request, Subject } from "../subject.js"
 import { monotonicMs } from "../topology/monotonic.js";
 import { connectIoredis, info, lacks, no, versionOf } from "./peer.js";
 
-/** See the file header. */
+/** verrou as a subject. */
 export const subject: Subject = {
   name: "verrou",
   version: versionOf("@verrou/core"),
@@ -19,7 +19,7 @@ export const subject: Subject = {
       async acquire(request, kind) {
         if (kind !== "mutex") return lacks("verrou", kind);
         if (request.renew) return lacks("verrou", "renewal");
-        // An object has one owner id for all that it acquires.
+        // A lock object uses one owner id for all of its acquires, so create one per request.
         return await acquire(locks.createLock(request.lockName, request.leaseMs), request);
       },
       async close() {
@@ -35,7 +35,7 @@ async function acquire(lock: Lock, { waitMs, onOwner }: Request): Promise<Held |
   try {
     const isAcquired = await (waitMs === 0
       ? lock.acquireImmediately()
-      : // Null is its word for no limit; without any it gives up after 30 s.
+      : // Null means no limit in verrou; without a value it gives up after 30 s.
         lock.acquire({ retry: { timeout: waitMs ?? null } }));
     return isAcquired ? heldBy(lock) : no("busy", "acquire says no");
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type Mutation, rewrite } from "./mutation.js";
 
-/** Mistakes in the scripts of the mutex. */
+/** Mutations of the mutex scripts. */
 export const MUTEX_SCRIPTS: readonly Mutation[] = [
   {
     name: "a release compares no owner",

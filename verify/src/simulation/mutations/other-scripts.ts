@@ -1,6 +1,6 @@
 import { type Mutation, rewrite } from "./mutation.js";
 
-/** Mistakes in the scripts of the other kinds. */
+/** Mutations of the scripts of the other kinds. */
 export const OTHER_SCRIPTS: readonly Mutation[] = [
   {
     name: "a refused extension of permits takes those of another",

@@ -13,9 +13,12 @@ import org.redisson.api.RFencedLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
-/** A Java service with the fenced lock of Redisson, for the benchmark. Verbs: "connect", and orders of bench/src/worker/orders.ts. */
+/**
+ * A Java service that uses Redisson's fenced lock, for the benchmark. Verbs: "connect" and the orders of
+ * bench/src/worker/orders.ts.
+ */
 public final class BenchPeer {
-  /** As many names as the contestants on Node.js use for free locks. */
+  /** The number of free locks, the same as for the contestants on Node.js. */
   private static final int NAMES = 1_024;
 
   private RedissonClient client;
@@ -29,7 +32,7 @@ public final class BenchPeer {
   private Object call(String verb, Request request) throws Exception {
     switch (verb) {
       case "connect":
-        // Redisson's defaults, but for the length of a lease.
+        // Redisson's defaults, except for the lease.
         Config config = new Config();
         config.useSingleServer().setAddress("redis://127.0.0.1:" + request.number("port"));
         config.setLockWatchdogTimeout(request.number("leaseMs"));
@@ -46,7 +49,7 @@ public final class BenchPeer {
     }
   }
 
-  /** Acquires and releases free locks, each caller on names of its own. */
+  /** Acquires and releases free locks. No two callers use the same names. */
   private Map<String, Object> pairs(Request request) throws Exception {
     int parallel = (int) request.number("parallel");
     double before = processorUs();
@@ -99,7 +102,7 @@ public final class BenchPeer {
     return done;
   }
 
-  /** Many callers on one name; every section is written down. Callers that still wait when it ends are left waiting. */
+  /** Many callers contend for one name; all critical sections are recorded. Finally, waiting callers are abandoned. */
   private Map<String, Object> crowd(Request request) throws Exception {
     int count = (int) request.number("callers");
     double sectionMs = request.decimal("sectionMs");
@@ -159,7 +162,7 @@ public final class BenchPeer {
     return done;
   }
 
-  /** What a caller does over and over. */
+  /** The work that a caller repeats. */
   private interface Work {
     void run() throws Exception;
   }
@@ -193,7 +196,7 @@ public final class BenchPeer {
     return sorted.isEmpty() ? 0 : sorted.get((int) (share * (sorted.size() - 1)));
   }
 
-  /** Milliseconds on the machine's monotonic clock, which Node.js reads as well. */
+  /** Milliseconds on the machine's monotonic clock, which Node.js uses too. */
   private static double machineMs() {
     return System.nanoTime() / 1e6;
   }

@@ -10,9 +10,9 @@ import org.redisson.config.Config;
 import org.redisson.config.SentinelServersConfig;
 import org.redisson.config.SingleServerConfig;
 
-/** Redisson's configuration from a request. What not every version has is set by name. */
+/** Creates Redisson's configuration from a request. Sets options that some versions lack by name. */
 final class Clients {
-  /** As many connections as threads of one test use at a time. */
+  /** The number of threads that a test uses at the same time. */
   private static final int CONNECTIONS = 16;
 
   private Clients() {}
@@ -60,7 +60,7 @@ final class Clients {
     }
   }
 
-  /** Both names of the interface, that of 3.x and that of 4.x, map a name there and back. */
+  /** A name mapper. The interface has different names in 3.x and 4.x, but the same two methods. */
   private static Object mapper(Class<?> type, String prefix) {
     InvocationHandler mapping =
         (self, method, args) -> {

@@ -11,15 +11,15 @@ import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 
 /**
- * Takes a lock again and again, and each time reads a counter, pauses and writes it back one higher: an update that is
- * lost shows that two were inside. Every peer has the same loop.
+ * Repeatedly acquires a lock, reads a counter, pauses, and writes it back incremented. A lost update shows that there
+ * were two holders. Every peer has the same loop.
  */
 final class Contention {
   private static final int PAUSE_MS = 3;
 
   private Contention() {}
 
-  /** One attempt that waits as long as the request says. */
+  /** An attempt to acquire that waits for the time in the request. */
   interface Attempt {
     boolean tryLock() throws Exception;
   }
@@ -38,7 +38,7 @@ final class Contention {
         unlock);
   }
 
-  /** As the loop of those who write the counter, for those who read it: it must not change while they do. */
+  /** The same loop for readers: the counter must not change while they hold the lock. */
   static Map<String, Object> watch(RedissonClient client, Request request, Attempt attempt, Runnable unlock)
       throws Exception {
     RBucket<String> counter = client.getBucket(request.text("counter"), StringCodec.INSTANCE);
@@ -59,7 +59,7 @@ final class Contention {
     return result;
   }
 
-  /** A bucket is read from a replica, unless the client is told otherwise, and a replica lags behind whoever wrote last. */
+  /** Reads the counter from the primary. By default Redisson reads from a replica, which may lag behind. */
   private static String onMaster(RedissonClient client, RBucket<String> counter) {
     return client
         .getScript(StringCodec.INSTANCE)
@@ -70,7 +70,7 @@ final class Contention {
             Collections.singletonList(counter.getName()));
   }
 
-  /** Work that only one may do at a time. */
+  /** The work inside the lock. */
   interface Work {
     void run() throws Exception;
   }

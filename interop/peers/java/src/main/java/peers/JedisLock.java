@@ -8,10 +8,10 @@ import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.exceptions.JedisException;
 
 /**
- * The lock of the Java article: SETNX with the time of expiry as the value, GETSET to take over what has expired.
+ * The lock of the Java article: SETNX with the time of expiry as the value, GETSET to take over an expired lock.
  *
- * <p>Written to behave as the published one does, and not better: one flag for all threads of an object, waiting under
- * its monitor, a release that asks nobody, errors that count as "busy". Its defects are what the tests are about.
+ * <p>Has the same defects as the published code, because the tests show them: all threads of an object share one flag,
+ * a waiter holds the object's monitor, a release does not check the owner, and errors count as "busy".
  */
 final class JedisLock {
   private static final long POLL_MS = 100;
@@ -21,9 +21,9 @@ final class JedisLock {
   private final long expireMs;
   private final long timeoutMs;
   private final long clockAheadMs;
-  /** Above 0: a clock that stands still. */
+  /** If above 0, the clock is stopped at this time. */
   private final long clockAtMs;
-  /** Whether the one who configured the client forgot the serializer of keys: what is deleted then is another key. */
+  /** Whether the client is configured without a key serializer: a delete then uses a different key. */
   private final boolean hasForeignKeys;
 
   private boolean locked;
@@ -103,7 +103,7 @@ final class JedisLock {
     }
   }
 
-  /** The key as Java's own serialization writes it, which is what a template does that was told nothing. */
+  /** The key in Java's own serialization, which is the default of a template. */
   private static byte[] serialized(String key) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {

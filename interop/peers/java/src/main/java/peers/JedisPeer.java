@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import redis.clients.jedis.JedisPooled;
 
-/** Java services with the locks of both Java articles: any number of lock objects in one process. Verbs: interop/README.md. */
+/** A Java service with the locks of both Java articles; has any number of lock objects. Verbs: interop/README.md. */
 public final class JedisPeer {
   private final Map<String, JedisPooled> pools = new ConcurrentHashMap<>();
   private final Map<String, JedisLock> locks = new ConcurrentHashMap<>();

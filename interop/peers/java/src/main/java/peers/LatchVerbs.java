@@ -4,7 +4,7 @@ import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import org.redisson.api.RCountDownLatch;
 
-/** Redisson's count-down latch. */
+/** The verbs of Redisson's count-down latch. */
 final class LatchVerbs {
   private LatchVerbs() {}
 

@@ -15,13 +15,13 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * The line protocol of the Java peers: a JSON request a line comes in, a JSON answer a line goes out.
+ * The line protocol of the Java peers: one JSON request per line on input, one JSON reply per line on output.
  *
- * <p>Locks of Java belong to threads, so a request names the thread that is to carry it out. Requests of one thread
- * run one after the other, those of different threads beside each other.
+ * <p>Java locks belong to threads, so each request names the thread that runs it. Requests of one thread run one after
+ * another; requests of different threads run concurrently.
  */
 final class Lines {
-  /** Carries out a verb, on the thread that the request names. */
+  /** Runs a verb on the thread that the request names. */
   interface Verbs {
     Object call(String verb, Request request) throws Exception;
   }
@@ -34,11 +34,11 @@ final class Lines {
   private Lines(Verbs verbs) {
     this.verbs = verbs;
     this.out = System.out;
-    // Whatever a library prints must not get between the answers.
+    // Output of libraries must not mix with the replies.
     System.setOut(System.err);
   }
 
-  /** Reads until the input ends, and then ends the process: a peer does not outlive the test that started it. */
+  /** Reads until the input ends and then exits, so that a peer does not outlive the test that started it. */
   static void serve(Verbs verbs) throws IOException {
     Lines lines = new Lines(verbs);
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -74,7 +74,7 @@ final class Lines {
     }
   }
 
-  /** Redisson often says "Unexpected exception", and what happened is its cause. */
+  /** Appends the cause, because Redisson often reports only "Unexpected exception". */
   private static String messageOf(Throwable error) {
     String message = String.valueOf(error.getMessage());
     return error.getCause() == null ? message : message + "; caused by " + error.getCause();
@@ -89,7 +89,7 @@ final class Lines {
     out.flush();
   }
 
-  /** A thread with a name, for the whole life of the process: what it holds stays its own. */
+  /** A named thread. It lives as long as the process, so that it remains the owner of its locks. */
   private static final class Worker {
     final BlockingQueue<Runnable> tasks = new LinkedBlockingQueue<>();
     final Thread thread;
@@ -105,7 +105,7 @@ final class Lines {
         try {
           tasks.take().run();
         } catch (InterruptedException tooLate) {
-          // It was meant for a request that had just ended.
+          // The interrupt was meant for a request that had just ended.
         }
       }
     }

@@ -8,12 +8,12 @@ import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 
-/** Everything that is a java.util.concurrent Lock in Redisson, and what the fenced one can besides. */
+/** The verbs of all Redisson locks that implement the java.util.concurrent Lock, and of the fenced lock. */
 final class LockVerbs {
-  /** To Redisson: no lease of the caller's, so renew until it is unlocked. */
+  /** The lease value with which Redisson renews a lock until it is unlocked. */
   private static final long RENEWED = -1;
 
-  /** Redisson keeps the lease of the last acquire in the object, so one object per client, type and name, as a service has. */
+  /** One object per client, type and name, as in a service, because Redisson stores the last lease in the object. */
   private final Map<String, RLock> known = new ConcurrentHashMap<>();
 
   Object call(RedissonClient client, String verb, Request request) throws Exception {
@@ -108,7 +108,7 @@ final class LockVerbs {
     }
   }
 
-  /** Of those types that not every version has. */
+  /** Calls a getter by name, for lock types that some versions lack. */
   private static RLock byName(RedissonClient client, String getter, String name) {
     try {
       return (RLock) RedissonClient.class.getMethod(getter, String.class).invoke(client, name);

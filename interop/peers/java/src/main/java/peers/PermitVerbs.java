@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.redisson.api.RPermitExpirableSemaphore;
 
-/** Redisson's semaphore of permits with ids and leases. A lease of -1 never ends. */
+/** The verbs of Redisson's semaphore with permit ids and leases. A lease of -1 never ends. */
 final class PermitVerbs {
   private PermitVerbs() {}
 
@@ -53,7 +53,7 @@ final class PermitVerbs {
     }
   }
 
-  /** Several in one call are since 3.23.4, so that is called by name; before, a service takes one after the other. */
+  /** Calls the method for several permits by name, because it exists since 3.23.4. Before, takes one per call. */
   private static Object tryAcquireSome(RPermitExpirableSemaphore semaphore, int permits, long waitMs, long leaseMs)
       throws Exception {
     try {

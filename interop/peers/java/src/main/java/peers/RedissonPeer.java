@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.redisson.Version;
 import org.redisson.api.RedissonClient;
 
-/** A Java service with Redisson: any number of clients in one process, each with a name. Verbs: interop/README.md. */
+/** A Java service with Redisson; has any number of named clients. Verbs: interop/README.md. */
 public final class RedissonPeer {
   private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
   private final LockVerbs locks = new LockVerbs();
@@ -25,7 +25,7 @@ public final class RedissonPeer {
         clients.put(name, Clients.connect(request));
         return true;
       case "shutdown":
-        // Nothing is given back: to the server this client is dead from here on.
+        // Releases nothing: to the server, this client has crashed.
         clients.remove(name).shutdown();
         return true;
       default:

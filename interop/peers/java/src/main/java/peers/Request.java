@@ -5,7 +5,7 @@ import com.google.gson.JsonObject;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One line that came in: a verb and its named values. Durations are milliseconds. */
+/** A request: a verb and its named values. Durations are in milliseconds. */
 final class Request {
   private final JsonObject fields;
 

@@ -4,7 +4,7 @@ import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import org.redisson.api.RSemaphore;
 
-/** Redisson's plain semaphore: a number, without owners. */
+/** The verbs of Redisson's plain semaphore, which is a number without owners. */
 final class SemaphoreVerbs {
   private SemaphoreVerbs() {}
 

@@ -10,12 +10,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import redis.clients.jedis.JedisPooled;
 
 /**
- * The UUID lock of the second Java article: SET if absent with an expiry, a count for each thread, and a renewal every ten
- * seconds that interrupts its thread when it is refused.
+ * The UUID lock of the second Java article: SET if absent with an expiry, a count for each thread, and a renewal every
+ * ten seconds that interrupts its thread if it is refused.
  *
- * <p>Written to behave as the published one does, and not better: what a thread remembers is never compared with the server,
- * a renewal that throws is the last one, and an unlock that throws leaves the renewal behind. Its defects are what the
- * tests are about.
+ * <p>Has the same defects as the published code, because the tests show them: a thread never compares its own count
+ * with the server, a renewal that throws is the last one, and an unlock that throws does not stop the renewal.
  */
 final class UuidLock {
   private static final String TAKE = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0";
@@ -40,7 +39,7 @@ final class UuidLock {
   private final ThreadLocal<Hold> held = new ThreadLocal<>();
   private final AtomicLong renewals = new AtomicLong();
 
-  /** What a thread remembers of its lock. */
+  /** The local state of a thread's lock. */
   private static final class Hold {
     final String uuid = UUID.randomUUID().toString();
     int count = 1;
@@ -88,7 +87,7 @@ final class UuidLock {
     hold.renewal.cancel(false);
   }
 
-  /** How often a renewal was asked for, whatever came of it. */
+  /** The number of attempted renewals. */
   long renewals() {
     return renewals.get();
   }
