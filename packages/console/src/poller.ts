@@ -7,7 +7,7 @@
  */
 import type { Topic } from "./api.js";
 import { HttpProblem } from "./problem.js";
-import type { Reader, Wanted } from "./reader.js";
+import { lockKey, type Reader, type Wanted } from "./reader.js";
 import { type Change, changeOf, completed, hasTopic, NOTHING, type Snapshot } from "./snapshot.js";
 import type { StoreLink } from "./store-link.js";
 
@@ -114,17 +114,17 @@ export class Poller {
   async #readOnce(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const { topics, isSome } = this.#topicsToRead();
+    const { topics, isSome, isWhole } = this.#topicsToRead();
     const locks = [...this.#watchers].flatMap(({ lock }) => (lock === undefined ? [] : [lock]));
     const begunMs = performance.now();
     let restMs = this.#pollMs;
     try {
       const before = this.#snapshot;
-      const read = await this.#link.use((backend) => this.#reader.at(backend, { topics, locks }, before));
+      const read = await this.#link.use((backend) => this.#reader.at(backend, { topics, locks, isWhole }, before));
       const found = isSome ? completed(read, before) : read;
       this.reads += 1;
       this.#last = found;
-      restMs = found.isPartial || isSome ? 0 : Math.max(this.#pollMs, REST * (performance.now() - begunMs));
+      restMs = found.listing !== null || isSome ? 0 : Math.max(this.#pollMs, REST * (performance.now() - begunMs));
       if (this.#watchers.size > 0 && !this.#isClosed) {
         this.#snapshot = found;
         const change = changeOf(before, found);
@@ -132,6 +132,8 @@ export class Poller {
       }
     } catch (error) {
       restMs = this.#link.pauseMs > 0 ? this.#link.pauseMs : this.#pollMs;
+      // A cursor may be of no use to a server that comes back, so the list is read from its beginning.
+      this.#snapshot = { ...this.#snapshot, listing: null };
       this.#reportError(error);
       throw error;
     } finally {
@@ -145,13 +147,16 @@ export class Poller {
   /**
    * Reads the topics of a new page first and alone, so it does not wait for a long list that another viewer watches.
    */
-  #topicsToRead(): { readonly topics: ReadonlySet<Topic>; readonly isSome: boolean } {
+  #topicsToRead(): Pick<Wanted, "topics" | "isWhole"> & { readonly isSome: boolean } {
     const asked = new Set(this.#asked);
     this.#asked.clear();
     const watched = new Set([...this.#watchers].flatMap((watcher) => [...watcher.topics]));
-    const missing = [...watched].filter((topic) => !hasTopic(this.#snapshot, topic));
+    const missing = [...this.#watchers].flatMap(({ topics: its, lock }) =>
+      [...its].filter((topic) => !hasTopic(this.#snapshot, topic, lock && lockKey(lock))),
+    );
     const topics = new Set([...asked, ...(missing.length > 0 ? missing : watched)]);
-    return { topics, isSome: topics.size < new Set([...asked, ...watched]).size };
+    const isSome = topics.size < new Set([...asked, ...watched]).size;
+    return { topics, isSome, isWhole: asked.has("clients") };
   }
 
   /** Reports a repeated error only once. */

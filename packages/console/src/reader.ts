@@ -2,18 +2,19 @@
  * Reads the requested topics from Redis and builds their views. Keeps only state that a single read cannot provide.
  */
 import { type LockEntry, type LockKind, type Surveyed, surveyAll } from "holdfast/admin";
-import type { ClientView, GraceView, LockRow, RedisAnswer, Topic } from "./api.js";
+import type { GraceView, LockRow, RedisAnswer, Topic } from "./api.js";
 import type { Backend } from "./backend.js";
 import { clientViews, deadIn, type KnownClients, readClients } from "./clients.js";
 import { ClockFollower } from "./clock-follower.js";
 import { readDetail } from "./detail.js";
 import { electionViews, Terms } from "./elections.js";
 import { readGrace } from "./grace.js";
+import { type Listing, nextPage } from "./listing.js";
 import type { LockPlace } from "./place.js";
 import { Contention, RoundTrips } from "./samples.js";
 import { semaphoreViews } from "./semaphores.js";
 import { describeServer } from "./servers.js";
-import type { KeptRow, LockDetail, Snapshot } from "./snapshot.js";
+import { hasTopic, type KeptRow, type LockDetail, type Snapshot } from "./snapshot.js";
 import { idOf, type Redaction, rowOf, type ViewContext, waitersOf } from "./views.js";
 import { Waits } from "./waits.js";
 
@@ -26,6 +27,8 @@ const FACTS_EVERY_MS = 5_000;
 export interface Wanted {
   readonly topics: ReadonlySet<Topic>;
   readonly locks: readonly LockPlace[];
+  /** Whether a request waits for all locks. Otherwise the first read of them is only as long as one page. */
+  readonly isWhole: boolean;
 }
 
 const RECORDS_EVERY_MS = 5_000;
@@ -33,16 +36,21 @@ const RECORDS_EVERY_MS = 5_000;
 /** The kind that a page needs. Reading only that kind is faster, and the limit then applies to that kind alone. */
 const KIND_OF: Partial<Record<Topic, LockKind>> = { semaphores: "semaphore", elections: "election" };
 
+/** The topics that need all locks. */
+const LISTS = ["locks", "clients"] as const;
+
+type Found = Pick<Surveyed, "locks" | "isComplete">;
+
 /** Reads the locks that these topics need; undefined if none. @throws the errors of the library */
 async function surveyFor(
   { holdfast }: Backend,
   topics: ReadonlySet<Topic>,
-  most: number,
-): Promise<Pick<Surveyed, "locks" | "isComplete"> | undefined> {
+  readList: () => Promise<Found>,
+): Promise<Found | undefined> {
   const kinds = [...topics].flatMap((topic) => KIND_OF[topic] ?? []);
   const ofKinds = (): Promise<Surveyed> => surveyAll(holdfast, { kinds, most: MOST_FOLLOWED });
-  if (!topics.has("locks") && !topics.has("clients")) return kinds.length === 0 ? undefined : await ofKinds();
-  const { locks, isComplete } = await surveyAll(holdfast, { most });
+  if (!LISTS.some((topic) => topics.has(topic))) return kinds.length === 0 ? undefined : await ofKinds();
+  const { locks, isComplete } = await readList();
   const followed = locks.slice(0, MOST_FOLLOWED);
   if (isComplete || kinds.length === 0) return { locks: followed, isComplete };
   const known = new Set(followed.map(idOf));
@@ -89,14 +97,21 @@ export class Reader {
   }
 
   /** Reads the wanted topics. @throws the errors of the library */
-  async at(backend: Backend, { topics, locks }: Wanted, before: Snapshot): Promise<Snapshot> {
+  async at(backend: Backend, { topics, locks, isWhole }: Wanted, before: Snapshot): Promise<Snapshot> {
     const reading = await this.#clock.read(backend.servers());
     if (reading !== undefined) this.#roundTrips.record(this.nowMs(), reading.roundTripMs);
-    // A new viewer of the list gets its first page immediately, and the rest when it has been read.
-    const isFirst = topics.size === 1 && topics.has("locks") && before.rows === null;
+    const isPaged = !isWhole && !LISTS.some((topic) => topics.has(topic) && hasTopic(before, topic, undefined));
+    const paged: { listing: Listing | null } = { listing: null };
+    const readList = async (): Promise<Found> => {
+      if (!isPaged) return surveyAll(backend.holdfast, { most: MOST_FOLLOWED });
+      const page = await nextPage(backend.holdfast, before.listing, MOST_FOLLOWED);
+      const isComplete = page.nextCursor === undefined;
+      if (!isComplete && page.locks.length < MOST_FOLLOWED) paged.listing = page;
+      return { locks: page.locks, isComplete };
+    };
     const begunMs = performance.now();
     const [all, grace, clients] = await Promise.all([
-      surveyFor(backend, topics, isFirst ? 1 : MOST_FOLLOWED),
+      surveyFor(backend, topics, readList),
       topics.has("redis") || locks.length > 0 ? readGrace(backend, this.nowMs()) : null,
       topics.has("clients") || locks.length > 0 ? this.#clientsOf(backend) : undefined,
     ]);
@@ -107,14 +122,26 @@ export class Reader {
     const rows = entries === undefined ? null : this.#rows(entries, context, before);
     const details = await this.#details(backend, locks, { before, grace, clients, rows });
     const redis = topics.has("redis") ? await this.#redis(backend, grace) : null;
+    const isCut = all?.isComplete === false;
+    const { listing } = paged;
+    const isPartial = listing !== null;
     return {
       // Taken after all reads, so that everything in the snapshot happened before this instant.
       atMs: this.nowMs(),
       rows: topics.has("locks") ? rows : null,
-      isCut: all?.isComplete === false,
-      isPartial: isFirst && all?.isComplete === false,
+      isCut,
+      isPartial: topics.has("locks") && isPartial,
+      listing,
       details,
-      clients: topics.has("clients") && entries !== undefined ? this.#clients(entries, clients, context) : null,
+      clients:
+        topics.has("clients") && entries !== undefined
+          ? {
+              clients: clientViews(entries, clients, context),
+              lockCount: entries.length,
+              isCut,
+              ...(isPartial && { isPartial }),
+            }
+          : null,
       semaphores:
         topics.has("semaphores") && entries !== undefined ? semaphoreViews(entries, rows, context, before) : null,
       elections:
@@ -137,14 +164,6 @@ export class Reader {
       rows.set(id, old?.text === text ? old : { row, text });
     }
     return rows;
-  }
-
-  #clients(
-    entries: readonly LockEntry[],
-    known: KnownClients | undefined,
-    context: ViewContext,
-  ): readonly ClientView[] {
-    return clientViews(entries, known, context);
   }
 
   async #details(

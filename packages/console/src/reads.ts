@@ -44,7 +44,8 @@ export const READS: Readonly<Record<string, Read>> = {
   },
   "api/clients": async (core, { res }, viewer) => {
     const { clients, atMs } = await core.poller.fresh(["clients"]);
-    sendJson(res, { v: 1, atMs, clients: await new Visibility(viewer).clients(clients ?? []) });
+    const state = clients ?? { clients: [], lockCount: null, isCut: false };
+    sendJson(res, { v: 1, atMs, ...(await new Visibility(viewer).clients(state)) });
   },
   "api/semaphores": async (core, { res }, viewer) => {
     const { semaphores, atMs } = await core.poller.fresh(["semaphores"]);

@@ -1,6 +1,6 @@
 /** The result of one read of all topics, and the difference between two reads. */
 import type {
-  ClientView,
+  ClientsState,
   ElectionView,
   LockAnswer,
   LockRow,
@@ -9,6 +9,7 @@ import type {
   StoreView,
   Topic,
 } from "./api.js";
+import type { Listing } from "./listing.js";
 
 /** The details of a lock, except for the fields that depend on the viewer. */
 export type LockDetail = Omit<LockAnswer, "v" | "atMs" | "actions">;
@@ -24,11 +25,13 @@ export interface Snapshot {
   readonly atMs: number;
   readonly rows: ReadonlyMap<string, KeptRow> | null;
   readonly isCut: boolean;
-  /** True if the rows are only the first page of the list, and the rest is being read. */
+  /** True if the rows are only those of `listing`. The clients have such a mark of their own. */
   readonly isPartial: boolean;
+  /** Where the first read of the list continues; null if no such read is under way. */
+  readonly listing: Listing | null;
   /** Details of the watched locks, by `lockKey`. */
   readonly details: ReadonlyMap<string, LockDetail>;
-  readonly clients: readonly ClientView[] | null;
+  readonly clients: ClientsState | null;
   readonly semaphores: readonly SemaphoreView[] | null;
   readonly elections: readonly ElectionView[] | null;
   readonly redis: Omit<RedisAnswer, "v" | "atMs" | "store"> | null;
@@ -40,6 +43,7 @@ export const NOTHING: Snapshot = {
   rows: null,
   isCut: false,
   isPartial: false,
+  listing: null,
   details: new Map(),
   clients: null,
   semaphores: null,
@@ -47,19 +51,20 @@ export const NOTHING: Snapshot = {
   redis: null,
 };
 
-/** Whether a topic was read. Details of locks are always read. */
-export function hasTopic(snapshot: Snapshot, topic: Topic): boolean {
-  if (topic === "lock") return true;
-  return snapshot[topic === "locks" ? "rows" : topic] !== null;
+/** Whether a topic was read to its end. @param lock  the `lockKey` of the lock, for the topic `lock` */
+export function hasTopic(snapshot: Snapshot, topic: Topic, lock: string | undefined): boolean {
+  if (topic === "lock") return lock !== undefined && snapshot.details.has(lock);
+  if (topic === "locks") return snapshot.rows !== null && !snapshot.isPartial;
+  return snapshot[topic] !== null && (topic !== "clients" || snapshot.clients?.isPartial === undefined);
 }
 
-/** Combines a read of some topics with the previous state of all others. */
+/** Combines a read of some topics with the previous state of all others. A part that was not read on is dropped. */
 export function completed(found: Snapshot, before: Snapshot): Snapshot {
-  const { rows, isCut, isPartial } = found.rows === null ? before : found;
+  const { rows, isCut, isPartial } = found.rows === null && !before.isPartial ? before : found;
   return {
     ...found,
     ...{ rows, isCut, isPartial },
-    clients: found.clients ?? before.clients,
+    clients: found.clients ?? (before.clients?.isPartial === true ? null : before.clients),
     semaphores: found.semaphores ?? before.semaphores,
     elections: found.elections ?? before.elections,
     redis: found.redis ?? before.redis,
@@ -76,7 +81,7 @@ export interface Change {
     readonly isCut: boolean;
   };
   readonly details?: ReadonlyMap<string, LockDetail>;
-  readonly clients?: readonly ClientView[];
+  readonly clients?: ClientsState;
   readonly semaphores?: readonly SemaphoreView[];
   readonly elections?: readonly ElectionView[];
   readonly redis?: NonNullable<Snapshot["redis"]>;

@@ -5,7 +5,7 @@ import { lockAnswer } from "./lock-answer.js";
 import type { LockPlace } from "./place.js";
 import type { Poller } from "./poller.js";
 import { lockKey } from "./reader.js";
-import type { Change, LockDetail, Snapshot } from "./snapshot.js";
+import { type Change, hasTopic, type LockDetail, type Snapshot } from "./snapshot.js";
 import type { StoreLink } from "./store-link.js";
 import { Visibility } from "./visibility.js";
 
@@ -39,16 +39,10 @@ export class StreamView {
   state(): { readonly isComplete: boolean; readonly data: Promise<StreamState> } {
     const { topics, poller, lock } = this.#parts;
     const { snapshot } = poller;
-    const detail = lock === undefined ? undefined : snapshot.details.get(lockKey(lock));
-    const has: Readonly<Record<Topic, boolean>> = {
-      locks: snapshot.rows !== null && !snapshot.isPartial,
-      lock: detail !== undefined,
-      clients: snapshot.clients !== null,
-      semaphores: snapshot.semaphores !== null,
-      elections: snapshot.elections !== null,
-      redis: snapshot.redis !== null,
-    };
-    return { isComplete: [...topics].every((topic) => has[topic]), data: this.#stateOf(snapshot, detail) };
+    const key = lock === undefined ? undefined : lockKey(lock);
+    const detail = key === undefined ? undefined : snapshot.details.get(key);
+    const isComplete = [...topics].every((topic) => hasTopic(snapshot, topic, key));
+    return { isComplete, data: this.#stateOf(snapshot, detail) };
   }
 
   /** The part of a change that concerns this viewer; undefined if none. */

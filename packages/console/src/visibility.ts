@@ -1,6 +1,6 @@
 /** Filters data by what one visitor may see: everything, or the locks that the application's `authorize` permits. */
 import type { Viewer } from "./access.js";
-import type { ClientView, ElectionView, LockRow, SemaphoreView } from "./api.js";
+import type { ClientsState, ClientView, ElectionView, LockRow, SemaphoreView } from "./api.js";
 
 /** How long an answer of `authorize` about a name is cached. */
 const TRUSTED_MS = 15_000;
@@ -52,15 +52,15 @@ export class Visibility {
    * The clients with their visible holds. A visitor who may not see all locks sees only clients that hold a visible
    * one, because the hosts of other tenants are private as well. The number of waits is hidden too.
    */
-  async clients(clients: readonly ClientView[]): Promise<readonly ClientView[]> {
-    if (this.#viewer.seesAll) return clients;
+  async clients(state: ClientsState): Promise<ClientsState> {
+    if (this.#viewer.seesAll) return state;
     const seen: ClientView[] = [];
-    for (const client of clients) {
+    for (const client of state.clients) {
       const holds = await this.among(client.holds, ({ name }) => name);
       const isWhole = holds.length === client.holds.length;
       if (holds.length === 0) continue;
       seen.push(isWhole ? client : { ...client, holds, heldCount: holds.length, waitCount: 0 });
     }
-    return seen;
+    return { ...state, clients: seen, lockCount: null };
   }
 }

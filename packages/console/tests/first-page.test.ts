@@ -24,7 +24,7 @@ it("the first locks of many come before all of them, marked as a part", async ()
   expect(first.locks).toMatchObject({ isPartial: true, isCut: true });
   expect(first.locks.rows.length).toBeGreaterThan(0);
   expect(first.locks.rows.length).toBeLessThan(LOCKS);
-  const { data: all } = await stream.next("state");
+  const { data: all } = await stream.next("state", ({ locks }) => locks.isPartial === undefined);
   expect(all.locks).toMatchObject({ isCut: false });
   expect(all.locks.isPartial).toBeUndefined();
   expect(all.locks.rows).toHaveLength(LOCKS + 1);
@@ -35,12 +35,24 @@ it("they come early too for a viewer who watched another page a moment ago", asy
   const site = await startConsole({ holdfast: redis.holdfast });
   const authorization = `Bearer ${TOKEN}`;
   const other = await readEvents(site.port, "/api/events?topics=clients", { authorization });
-  await other.next("state", ({ clients }) => clients !== null);
+  await other.next("state", ({ clients }) => clients !== null && clients.isPartial === undefined);
   const stream = await readEvents(site.port, "/api/events?topics=locks", { authorization });
   other.close();
   const { data: first } = await stream.next("state", ({ locks }) => locks !== null);
   expect(first.locks.isPartial).toBe(true);
   const { data: all } = await stream.next("state", ({ locks }) => locks.isPartial === undefined);
   expect(all.locks.rows).toHaveLength(LOCKS + 1);
+  stream.close();
+});
+
+it("the clients come with the first locks, and their numbers grow to the complete ones", async () => {
+  const site = await startConsole({ holdfast: redis.holdfast });
+  const stream = await readEvents(site.port, "/api/events?topics=clients", { authorization: `Bearer ${TOKEN}` });
+  const { data: first } = await stream.next("state", ({ clients }) => clients !== null);
+  expect(first.clients).toMatchObject({ isPartial: true, isCut: true });
+  expect(first.clients.lockCount).toBeLessThan(LOCKS);
+  expect(first.clients.clients).toMatchObject([{ heldCount: first.clients.lockCount }]);
+  const { data: all } = await stream.next("state", ({ clients }) => clients.isPartial === undefined);
+  expect(all.clients).toMatchObject({ isCut: false, lockCount: LOCKS + 1, clients: [{ heldCount: LOCKS + 1 }] });
   stream.close();
 });

@@ -35,7 +35,16 @@ export interface HoldView {
   readonly expiresAtMs: number | null;
 }
 
-/** Response of GET api/clients. */
-export interface ClientsAnswer extends Stamped {
+/** The clients, and the locks whose holders and waiters were counted for them. */
+export interface ClientsState {
   readonly clients: readonly ClientView[];
+  /** The number of locks read; null for visitors who may not see all locks. */
+  readonly lockCount: number | null;
+  /** True if there are more locks than were read; the console reads 10,000. */
+  readonly isCut: boolean;
+  /** Present while more locks are being read: another `state` follows, and no number is final. */
+  readonly isPartial?: true;
 }
+
+/** Response of GET api/clients. */
+export interface ClientsAnswer extends Stamped, ClientsState {}

@@ -1,5 +1,5 @@
 /** The event stream of a page: `api/events`. */
-import type { ClientView } from "./clients.js";
+import type { ClientsState } from "./clients.js";
 import type { Stamped } from "./document.js";
 import type { ElectionView } from "./elections.js";
 import type { LockAnswer, LockRow } from "./locks.js";
@@ -37,7 +37,7 @@ export interface StreamState extends Stamped {
   readonly store: StoreView;
   readonly locks?: LocksState | null;
   readonly lock?: LockAnswer | null;
-  readonly clients?: readonly ClientView[] | null;
+  readonly clients?: ClientsState | null;
   readonly semaphores?: readonly SemaphoreView[] | null;
   readonly elections?: readonly ElectionView[] | null;
   readonly redis?: RedisAnswer | null;
@@ -48,7 +48,7 @@ export interface LocksState {
   readonly rows: readonly LockRow[];
   /** True if there are more locks than the console follows (10,000): use api/locks with a filter and a cursor. */
   readonly isCut: boolean;
-  /** Present if these are only the first locks; another `state` with all of them follows. */
+  /** Present while more locks are being read: another `state` follows. */
   readonly isPartial?: true;
 }
 
@@ -61,7 +61,7 @@ export interface StreamChange extends Stamped {
     readonly isCut: boolean;
   };
   readonly lock?: LockAnswer | null;
-  readonly clients?: readonly ClientView[];
+  readonly clients?: ClientsState;
   readonly semaphores?: readonly SemaphoreView[];
   readonly elections?: readonly ElectionView[];
   readonly redis?: RedisAnswer;

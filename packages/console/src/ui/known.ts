@@ -3,7 +3,7 @@
  * tests need no browser.
  */
 import type {
-  ClientView,
+  ClientsState,
   ElectionView,
   LockAnswer,
   LockRow,
@@ -19,12 +19,20 @@ import type {
 /** The current data; undefined if not received yet. A `lock` of null means that the visitor may no longer see it. */
 export interface Known {
   readonly store?: StoreView | undefined;
-  readonly locks?: { readonly rows: ReadonlyMap<string, LockRow>; readonly isCut: boolean } | undefined;
+  readonly locks?: LocksKnown | undefined;
   readonly lock?: LockAnswer | null | undefined;
-  readonly clients?: readonly ClientView[] | undefined;
+  readonly clients?: ClientsState | undefined;
   readonly semaphores?: readonly SemaphoreView[] | undefined;
   readonly elections?: readonly ElectionView[] | undefined;
   readonly redis?: RedisAnswer | undefined;
+}
+
+/** The list of locks. */
+export interface LocksKnown {
+  readonly rows: ReadonlyMap<string, LockRow>;
+  readonly isCut: boolean;
+  /** Present while more locks are being read. */
+  readonly isPartial?: true;
 }
 
 /**
@@ -38,16 +46,35 @@ export interface Known {
  */
 export type Liveness = "connecting" | "loading" | "live" | "down" | "polling" | "offline" | "stopped";
 
-/** Merges an update. In a complete state, null means that the topic was not read yet, so the previous data stays. */
+/**
+ * Merges an update. In a complete state, null means that the topic was not read yet, so the previous data stays. It also
+ * stays while a part is all that was read again, so that a list that was complete does not shrink and grow.
+ */
 export function merged(known: Known, news: StreamState | StreamChange, isWhole: boolean): Known {
   const { locks, v: _v, atMs: _atMs, ...others } = news as StreamChange & Stamped;
+  if (isLess(others.clients, known.clients)) delete (others as { clients?: ClientsState }).clients;
   const read = isWhole ? Object.fromEntries(Object.entries(others).filter(([, value]) => value !== null)) : others;
-  return { ...known, ...read, ...(locks == null ? {} : { locks: mergedRows(known.locks, locks, isWhole) }) };
+  const keepsLocks = locks == null || isLess(locks, known.locks);
+  return { ...known, ...read, ...(keepsLocks ? {} : { locks: mergedRows(known.locks, locks, isWhole) }) };
+}
+
+interface Part {
+  readonly isPartial?: true;
+}
+
+function isLess(news: Part | object | null | undefined, before: Part | undefined): boolean {
+  return (
+    news != null &&
+    "isPartial" in news &&
+    news.isPartial === true &&
+    before !== undefined &&
+    before.isPartial === undefined
+  );
 }
 
 /** Whether a state has all topics of a page; until then the page is loading. */
 export function hasAll(topics: readonly Topic[], state: StreamState): boolean {
-  return topics.every((topic) => state[topic] != null) && state.locks?.isPartial === undefined;
+  return topics.every((topic) => state[topic] != null) && !state.locks?.isPartial && !state.clients?.isPartial;
 }
 
 /** The liveness to show while the stream is open. */
@@ -64,5 +91,6 @@ function mergedRows(
   const rows = new Map(isWhole ? [] : before?.rows);
   if ("removed" in news) for (const id of news.removed) rows.delete(id);
   for (const row of "changed" in news ? news.changed : news.rows) rows.set(row.id, row);
-  return { rows, isCut: news.isCut };
+  const isPartial = "isPartial" in news && news.isPartial;
+  return { rows, isCut: news.isCut, ...(isPartial && { isPartial }) };
 }

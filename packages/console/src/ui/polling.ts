@@ -57,8 +57,8 @@ async function ask(topic: Topic, { kind, name, key }: Subject): Promise<Part> {
       return { ...stampOf(lock), lock };
     }
     case "clients": {
-      const answer = await get<ClientsAnswer>("api/clients");
-      return { ...stampOf(answer), clients: answer.clients };
+      const { clients, lockCount, isCut, ...answer } = await get<ClientsAnswer>("api/clients");
+      return { ...stampOf(answer), clients: { clients, lockCount, isCut } };
     }
     case "semaphores": {
       const answer = await get<SemaphoresAnswer>("api/semaphores");

@@ -1,21 +1,24 @@
 /** The clients page: which process holds which locks, for example after a host was lost. */
 import type { JSX } from "preact";
-import type { ClientView, HoldView } from "../../api.js";
+import { useMemo } from "preact/hooks";
+import type { ClientsState, ClientView, HoldView } from "../../api.js";
 import { leaseMsOf } from "../../filter.js";
 import { open } from "../actions.js";
-import { count } from "../format.js";
+import { count, whole } from "../format.js";
 import { known } from "../live.js";
 import { ReleaseClientDialog } from "../other-dialogs.js";
 import { type Column, DataTable } from "../parts/data-table.js";
 import { StateMark } from "../parts/icons.js";
 import { LeaseLeft } from "../parts/lease-left.js";
-import { Loading } from "../parts/loading.js";
+import { Loading, StillReading } from "../parts/loading.js";
 import { lockHref, Maybe, Outside, Quantity, Since, Who } from "../parts/words.js";
 import { session } from "../requests.js";
 import { amend, hrefOf, route } from "../route.js";
 import { useStore } from "../store.js";
 
-const COLUMNS: readonly Column<ClientView>[] = [
+type Extent = Pick<ClientsState, "isCut" | "isPartial">;
+
+const columnsOf = (state: Extent): readonly Column<ClientView>[] => [
   {
     id: "host",
     title: "Process",
@@ -24,7 +27,7 @@ const COLUMNS: readonly Column<ClientView>[] = [
         <Life client={client} /> <Who somebody={client} />
       </>
     ),
-    sortBy: ({ host, clientId }) => host ?? clientId,
+    sortBy: ({ host, pid, clientId }) => `${host ?? "~"} ${String(pid ?? 0).padStart(10, "0")} ${clientId}`,
   },
   { id: "state", title: "State", width: "7rem", fromPx: 760, cell: (client) => lifeWord(client) },
   {
@@ -32,7 +35,7 @@ const COLUMNS: readonly Column<ClientView>[] = [
     title: "Holds",
     width: "5rem",
     isNumber: true,
-    cell: ({ heldCount }) => <Quantity n={heldCount} />,
+    cell: ({ heldCount }) => <SoFar n={heldCount} state={state} />,
     sortBy: ({ heldCount }) => heldCount,
   },
   {
@@ -40,10 +43,16 @@ const COLUMNS: readonly Column<ClientView>[] = [
     title: "Waits",
     width: "5rem",
     isNumber: true,
-    cell: ({ waitCount }) => <Quantity n={waitCount} />,
+    cell: ({ waitCount }) => <SoFar n={waitCount} state={state} />,
     sortBy: ({ waitCount }) => waitCount,
   },
-  { id: "names", title: "Locks", width: "18rem", fromPx: 900, cell: (client) => <Names client={client} /> },
+  {
+    id: "names",
+    title: "Locks",
+    width: "18rem",
+    fromPx: 900,
+    cell: (client) => <Names client={client} state={state} />,
+  },
   { id: "version", title: "Version", width: "6rem", fromPx: 1_000, cell: ({ version }) => <Maybe text={version} /> },
   {
     id: "protocol",
@@ -75,32 +84,50 @@ const COLUMNS: readonly Column<ClientView>[] = [
 
 /** The page. */
 export function ClientsPage(): JSX.Element {
-  const { clients } = useStore(known);
-  const { client: chosenId, sort } = useStore(route).params;
-  if (clients === undefined) return <Loading what="clients" />;
+  const state = useStore(known).clients;
+  const { client: chosenId, sort = "host" } = useStore(route).params;
+  const { isCut = false, isPartial } = state ?? {};
+  const columns = useMemo(() => columnsOf({ isCut, ...(isPartial && { isPartial }) }), [isCut, isPartial]);
+  if (state === undefined) return <Loading what="clients" />;
+  const { clients, lockCount } = state;
   const chosen = clients.find(({ clientId }) => clientId === chosenId);
   return (
     <>
       <div class="page-head">
         <h1>Clients</h1>
-        <p class="count">{count(clients.length, "process", "processes")}</p>
+        <p class="count">
+          {count(clients.length, "process", "processes")}
+          {isPartial && " so far"}
+        </p>
       </div>
-      {chosen !== undefined && <ClientCard client={chosen} />}
+      {isPartial && <StillReading lockCount={lockCount} />}
+      {isCut && !isPartial && (
+        <p class="note">
+          Only the first {lockCount === null ? "" : whole(lockCount)} locks were read. To see the rest, run{" "}
+          <code>holdfast clients</code> in a shell.
+        </p>
+      )}
+      {chosen !== undefined && <ClientCard client={chosen} state={state} />}
       <DataTable
         caption="Clients"
         isMain
         rows={clients}
-        columns={COLUMNS}
+        columns={columns}
         keyOf={({ clientId }) => clientId}
         hrefOf={({ clientId }) => hrefOf("clients", { client: clientId, sort })}
-        underline={(client) => <Names client={client} />}
+        underline={(client) => <Names client={client} state={state} />}
         sort={sort}
-        onSort={(next) => amend({ sort: next })}
+        onSort={(next) => amend({ sort: next === "host" ? undefined : next })}
+        isGrowing={isPartial === true}
         empty={
-          <>
-            <p class="strong">No client uses a lock.</p>
-            <p>A process appears here at its first acquire, and disappears about a minute after its last.</p>
-          </>
+          isPartial ? (
+            <Loading what="clients" />
+          ) : (
+            <>
+              <p class="strong">No client uses a lock.</p>
+              <p>A process appears here at its first acquire, and disappears about a minute after its last.</p>
+            </>
+          )
         }
       />
     </>
@@ -116,9 +143,25 @@ function Life({ client }: { readonly client: ClientView }): JSX.Element {
   return <StateMark shape={shape} word={lifeWord(client)} />;
 }
 
-function Names({ client: { holds, heldCount } }: { readonly client: ClientView }): JSX.Element {
+/** A count, with a plus if it may be more. While the locks are being read, a count of none says nothing yet. */
+function SoFar({ n, state: { isCut, isPartial } }: { readonly n: number; readonly state: Extent }): JSX.Element {
+  if (n === 0 && isPartial) return <span class="none">…</span>;
+  return (
+    <span>
+      <Quantity n={n} />
+      {isCut && "+"}
+    </span>
+  );
+}
+
+interface ClientProps {
+  readonly client: ClientView;
+  readonly state: Extent;
+}
+
+function Names({ client: { holds, heldCount }, state: { isCut } }: ClientProps): JSX.Element {
   const [first] = holds;
-  if (first === undefined) return <span class="none">nothing</span>;
+  if (first === undefined) return <span class="none">{isCut ? "…" : "nothing"}</span>;
   return (
     <span>
       <Outside text={first.name} isCode />
@@ -140,7 +183,7 @@ const HOLD_COLUMNS: readonly Column<HoldView>[] = [
   },
 ];
 
-function ClientCard({ client }: { readonly client: ClientView }): JSX.Element {
+function ClientCard({ client, state: { isCut, isPartial } }: ClientProps): JSX.Element {
   const mayRelease = useStore(session)?.allow.includes("release") === true;
   return (
     <section class="card">
@@ -149,7 +192,7 @@ function ClientCard({ client }: { readonly client: ClientView }): JSX.Element {
           <Life client={client} /> <Who somebody={client} />
         </h2>
         <div class="actions">
-          {mayRelease && client.isDead === true && client.heldCount > 0 && (
+          {mayRelease && !isPartial && client.isDead === true && client.heldCount > 0 && (
             <button type="button" onClick={() => open(() => <ReleaseClientDialog client={client} />)}>
               Release all …
             </button>
@@ -165,7 +208,7 @@ function ClientCard({ client }: { readonly client: ClientView }): JSX.Element {
         columns={HOLD_COLUMNS}
         keyOf={({ owner, kind, name }) => `${kind}:${name}:${owner}`}
         hrefOf={lockHref}
-        empty="It holds no locks."
+        empty={isCut ? "None of the locks read so far." : "It holds no locks."}
       />
       {client.heldCount > client.holds.length && <p class="note">The first {client.holds.length} are shown.</p>}
     </section>

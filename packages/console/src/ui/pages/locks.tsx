@@ -5,11 +5,12 @@ import { type LockRow, type LocksAnswer, SAMPLE_SPAN_MS } from "../../api.js";
 import { leaseMsOf, readFilter } from "../../filter.js";
 import { nowAtMs } from "../clock.js";
 import { duration, whole } from "../format.js";
+import type { LocksKnown } from "../known.js";
 import { known } from "../live.js";
 import { type Column, DataTable } from "../parts/data-table.js";
 import { Deadlocks } from "../parts/deadlocks.js";
 import { LeaseLeft } from "../parts/lease-left.js";
-import { Loading } from "../parts/loading.js";
+import { Loading, StillReading } from "../parts/loading.js";
 import { Spark } from "../parts/spark.js";
 import { HolderCell, LockName, lockHref, Maybe, None, Outside, Quantity, Since } from "../parts/words.js";
 import { get } from "../requests.js";
@@ -72,18 +73,20 @@ const COLUMNS: readonly Column<LockRow>[] = [
 /** The page. */
 export function LocksPage(): JSX.Element {
   const { locks } = useStore(known);
+  const isPartial = locks?.isPartial === true;
   const { q = "", sort = "name" } = useStore(route).params;
   const isFiltered = q.trim() !== "";
   const fits = useMemo(() => readFilter(q), [q]);
-  const more = useServerRows(locks?.isCut === true && isFiltered ? q : "");
+  const more = useServerRows(locks?.isCut === true && !isPartial && isFiltered ? q : "");
   if (locks === undefined) return <Loading what="locks" />;
   const followed = [...locks.rows.values()];
   const all = more?.rows ?? followed;
   const rows = isFiltered ? all.filter((row) => fits(row, nowAtMs())) : all;
   return (
     <>
-      <FilterBox q={q} complaint={complaintOf(q)} text={countOf(locks.isCut, q, rows.length, all.length)} />
-      <Tallies rows={followed} isCut={locks.isCut} q={q} />
+      <FilterBox q={q} complaint={complaintOf(q)} text={countOf(locks, q, rows.length, all.length)} />
+      <Tallies rows={followed} locks={locks} q={q} />
+      {isPartial && <StillReading lockCount={followed.length} />}
       <Deadlocks rows={followed} />
       <Partial n={followed.filter(({ needsTopology }) => needsTopology !== null).length} />
       <DataTable
@@ -100,7 +103,8 @@ export function LocksPage(): JSX.Element {
         )}
         sort={sort}
         onSort={(next) => amend({ sort: next === "name" ? undefined : next })}
-        empty={<Empty q={q} />}
+        isGrowing={isPartial}
+        empty={isPartial ? <Loading what="locks" /> : <Empty q={q} />}
       />
       {more?.nextCursor != null && <p class="note">There are more locks. Narrow the filter to see them.</p>}
     </>
@@ -138,16 +142,19 @@ interface FilterBoxProps {
   readonly text: string;
 }
 
-function countOf(isCut: boolean, q: string, shown: number, all: number): string {
+function countOf({ isCut, isPartial }: LocksKnown, q: string, shown: number, all: number): string {
   const total = `${whole(all)}${isCut ? "+" : ""}`;
+  if (isPartial) return `${q === "" ? "" : `${whole(shown)} of `}${whole(all)} locks so far`;
   return q === "" ? `${total} ${all === 1 ? "lock" : "locks"}` : `${whole(shown)} of ${total} locks`;
 }
 
 /** The number of locks that are held, awaited, paused and gone; a click filters the list. */
-function Tallies({ rows, isCut, q }: TalliesProps): JSX.Element {
+function Tallies({ rows, locks: { isCut, isPartial }, q }: TalliesProps): JSX.Element {
+  // While the locks are being read, a count of none says nothing yet.
+  const tallies = talliesOf(rows).filter(({ n }) => n > 0 || !isPartial);
   return (
     <p class="tallies">
-      {talliesOf(rows).map((tally) => (
+      {tallies.map((tally) => (
         <button
           key={tally.q}
           type="button"
@@ -165,7 +172,7 @@ function Tallies({ rows, isCut, q }: TalliesProps): JSX.Element {
 
 interface TalliesProps {
   readonly rows: readonly LockRow[];
-  readonly isCut: boolean;
+  readonly locks: LocksKnown;
   readonly q: string;
 }
 

@@ -3,13 +3,15 @@
  * j and k.
  *
  * While a row has the focus, rows do not move: changes appear in place, removed rows stay dimmed, and new rows are
- * counted in the bottom line. Otherwise a row could jump away just before a click.
+ * counted in the bottom line. Otherwise a row could jump away just before a click. While the list is still being
+ * read, rows do not move either (`useStill`).
  */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count } from "../format.js";
 import { useViewportWidth } from "../viewport.js";
 import { rowControl } from "./row-control.js";
+import { useStill } from "./still.js";
 import { VirtualRows } from "./virtual-rows.js";
 
 /** One column. */
@@ -48,6 +50,8 @@ export interface DataTableProps<Row> {
   readonly empty: ComponentChildren;
   /** Whether j and k move in this table; at most one table per page. */
   readonly isMain?: boolean;
+  /** Whether more rows are being read. */
+  readonly isGrowing?: boolean;
   readonly rowHeightPx?: number;
 }
 
@@ -63,7 +67,8 @@ export function DataTable<Row>(props: DataTableProps<Row>): JSX.Element {
   const isNarrow = width < NARROW_PX;
   const shownColumns = columns.filter(({ fromPx = 0 }) => width >= fromPx);
   const rowHeightPx = isNarrow && underline !== undefined ? NARROW_ROW_PX : (props.rowHeightPx ?? ROW_PX);
-  const ordered = sorted(props.rows, columns, sort);
+  const { isGrowing = false } = props;
+  const { rows: ordered, point } = useStill(sorted(props.rows, columns, sort), keyOf, { isGrowing, sort });
 
   const table = useRef<HTMLTableElement>(null);
   const [standing, setStanding] = useState<readonly Row[] | undefined>();
@@ -112,6 +117,10 @@ export function DataTable<Row>(props: DataTableProps<Row>): JSX.Element {
         ref={table}
         class={isNarrow ? "data narrow" : "data"}
         aria-rowcount={rows.length + 1}
+        onPointerMove={({ target }) =>
+          point(target instanceof HTMLElement && target.closest("tr[data-index]") !== null)
+        }
+        onPointerLeave={() => point(false)}
         onFocusIn={({ target }) => {
           const row = target instanceof HTMLElement ? target.closest<HTMLElement>("tr[data-index]") : null;
           if (row === null) return;

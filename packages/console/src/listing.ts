@@ -1,0 +1,33 @@
+/**
+ * The first read of the locks for a new viewer: page by page, so that the first ones show early.
+ *
+ * Each page is as long as all before it. Everything that is sent meanwhile is then at most twice the complete list.
+ */
+import type { Holdfast } from "holdfast";
+import { type LockEntry, survey } from "holdfast/admin";
+import { idOf } from "./views.js";
+
+const FIRST_PAGE = 1_000;
+
+/** The locks read so far, and where the next page begins. */
+export interface Listing {
+  readonly locks: readonly LockEntry[];
+  /** Undefined: all locks were read. */
+  readonly nextCursor: string | undefined;
+}
+
+/** Reads the next page. @param before  what was read so far; null for the first page. @throws the errors of the library */
+export async function nextPage(holdfast: Holdfast, before: Listing | null, most: number): Promise<Listing> {
+  const locks = new Map(before?.locks.map((lock) => [idOf(lock), lock]));
+  const limit = Math.max(1, Math.min(Math.max(FIRST_PAGE, locks.size), most - locks.size));
+  const page = await survey(holdfast, { limit, cursor: before?.nextCursor });
+  for (const lock of page.locks) locks.set(idOf(lock), together(lock, locks.get(idOf(lock))));
+  return { locks: [...locks.values()], nextCursor: page.nextCursor };
+}
+
+/** A mutex may be on several pages, each with some of its conditions. */
+function together(lock: LockEntry, before: LockEntry | undefined): LockEntry {
+  if (before === undefined || before.conditions.length === 0) return lock;
+  const conditions = new Map([...before.conditions, ...lock.conditions].map((one) => [one.name, one]));
+  return { ...lock, state: lock.state === "free" ? "awaited" : lock.state, conditions: [...conditions.values()] };
+}
