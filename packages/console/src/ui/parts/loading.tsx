@@ -11,7 +11,8 @@ export function Loading({ what }: { readonly what: string }): JSX.Element {
 export function StillReading({ lockCount }: { readonly lockCount: number | null }): JSX.Element {
   return (
     <p class="note">
-      Still reading the locks{lockCount !== null && `: ${whole(lockCount)} so far`}. Numbers and rows follow.
+      Still reading the locks{lockCount !== null && `: ${whole(lockCount)} so far`}. Rows are added, and counts may
+      rise.
     </p>
   );
 }
