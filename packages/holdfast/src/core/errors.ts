@@ -136,9 +136,9 @@ export class PausedError extends LockError {
 }
 
 /**
- * The lease is over although its holder did not end it. Work done since then may have overlapped with another holder's work.
+ * The lease ended before its holder released it. Work done since then may have overlapped with another holder's work.
  *
- * `assertHeld` also throws this error for a lease that its holder did end; then `reason` is `released` or `handed-over`. The
+ * `assertHeld` also throws this error for a lease that its holder ended; then `reason` is `released` or `handed-over`. The
  * reason `closing` occurs only as the reason of a signal: the lease is still held until its work ends.
  */
 export class LeaseLostError extends LockError {
@@ -208,7 +208,7 @@ export class BrokenBarrierError extends LockError {
 }
 
 /**
- * This process declares a different number of permits or parties than the server has stored. Nothing is held or queued.
+ * This process declares a number of permits or parties that differs from the stored number. Nothing is held or queued.
  *
  * There are two causes. This process was configured with a number that was never in effect; then `permits` is undefined. Or it
  * requests more `permits` than exist, because the number was reduced. Configure all processes with the same number, or call
@@ -321,8 +321,8 @@ export class UnsupportedError extends LockError {
 }
 
 /**
- * The server may evict locks while they are held, so Holdfast does not acquire locks from it. Nothing is held. The next acquire
- * checks the server again.
+ * The server may evict locks while they are held, so Holdfast refuses to use it. Nothing is held. The next acquire checks the
+ * server again.
  */
 export class EvictionError extends LockError {
   override readonly name: string = "EvictionError";

@@ -45,7 +45,7 @@ type Outcome<Value> = { readonly ok: true; readonly value: Value } | { readonly 
  * @throws the error that `work` threw; otherwise one of the following
  * @throws WorkLostError      `work` ended after its lease and may have overlapped with the next run; its value is in
  *                            `error.value`
- * @throws CoalesceJoinError  the run that this call joined failed, or its value could not be passed on
+ * @throws CoalesceJoinError  the run that this call joined failed, or its value could not be shared
  * @throws ClosedError        this Holdfast was closed; `work` was not called
  * @throws TypeError, RangeError  an invalid argument; nothing was sent
  * @throws the reason of `signal`, if it aborts the wait

@@ -2,7 +2,7 @@ import { LockError } from "holdfast";
 import { quote } from "holdfast/internal";
 import type { KeptFailure } from "../failure.js";
 
-/** The run that this call joined failed, or its value could not be passed on. Nothing was run here. */
+/** The run that this call joined failed, or its value could not be shared. Nothing was run here. */
 export class CoalesceJoinError extends LockError {
   override readonly name: string = "CoalesceJoinError";
 

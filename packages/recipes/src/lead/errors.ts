@@ -2,8 +2,8 @@ import { LockError } from "holdfast";
 import { quote } from "holdfast/internal";
 
 /**
- * The reason of a leader's signal after `resign` was called. The work must stop now. The leader keeps its lease until
- * the work has settled.
+ * After `resign` is called, the leader's signal aborts with this error as its reason. The work must stop now. The
+ * leader keeps its lease until the work has settled.
  */
 export class ResignedError extends LockError {
   override readonly name: string = "ResignedError";

@@ -81,7 +81,7 @@ export class OnceBlockedError extends LockError {
   }
 }
 
-/** The call failed before, and its failure was kept because `after` returned `"keep"`. It was not run again. */
+/** An earlier attempt failed, and its failure was kept because `after` returned `"keep"`. It was not run again. */
 export class OnceFailedError extends LockError {
   override readonly name: string = "OnceFailedError";
 
