@@ -42,7 +42,7 @@ export interface AcquireOptions extends TryAcquireOptions {
    */
   readonly waitMs?: number | undefined;
 
-  /** Aborting the signal ends the wait, and the call rejects with the signal's reason. An abort never ends a hold. */
+  /** Aborting the signal ends the wait: the call rejects with the signal's reason. It never releases a held lock. */
   readonly signal?: AbortSignal | undefined;
 
   /**
@@ -61,7 +61,7 @@ export interface AcquireOptions extends TryAcquireOptions {
 
   /**
    * Whether to wait, at most for `waitMs`, while the lock is paused. With false, the call rejects with PausedError
-   * immediately, because a pause may last for days. Callers queued before the pause keep their places anyway.
+   * immediately, because a pause may last for days. Callers that queued before the pause keep their places in any case.
    * @default false
    */
   readonly throughPause?: boolean | undefined;
@@ -72,11 +72,11 @@ export interface RunOptions extends AcquireOptions {
   /**
    * When `run` settles after its work has ended.
    *
-   * - `"awaited"`: when the server has confirmed the release, or Holdfast stops waiting for that
-   * - `"background"`: immediately, which saves one round trip. If the process ends before the release is written to its
-   *   socket, the lock stays taken until the lease expires. If the lease is over when the work returns, `run` awaits
-   *   the release anyway, because only the server knows whether another holder overlapped. `close` waits for releases in
-   *   the background.
+   * - `"awaited"`: when the server has confirmed the release, or Holdfast stops waiting for the confirmation
+   * - `"background"`: immediately, which saves one round trip. If the process ends before it has sent the release, the
+   *   lock stays taken until the lease expires. If the lease has ended when the work returns, `run` awaits the release
+   *   anyway, because only the server knows whether another client got the lock. `close` waits for releases in the
+   *   background.
    * @default "awaited"
    */
   readonly release?: "awaited" | "background" | undefined;

@@ -23,9 +23,9 @@ import type { ElectionProtocol, LeaderRecord } from "./protocol.js";
 /** Options of `campaign`. */
 export interface CampaignOptions extends AcquireOptions {
   /**
-   * Upper limit of a random delay before each campaign. The delay counts against `waitMs`. It prevents the fastest-starting
-   * process from always being elected when all processes restart. A longer delay spreads leadership more evenly; a shorter
-   * one elects sooner. Milliseconds, 0 or more.
+   * Upper limit of a random delay before each campaign. The delay counts toward `waitMs`. Without a delay, the process
+   * that starts fastest is always elected when all processes restart. A longer delay spreads leadership more evenly; a
+   * shorter one elects sooner. Milliseconds, 0 or more.
    * @default 0
    */
   readonly delayMs?: number | undefined;
