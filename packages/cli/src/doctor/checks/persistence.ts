@@ -27,7 +27,7 @@ export const persistence: Check = {
   id: "persistence",
   reads: "`aof_enabled`, `appendfsync`, `save`, and whether the last write succeeded",
   levels:
-    "critical if the last write failed; warning without an append-only file, or with `everysec`; info with `always`",
+    "critical if the last write failed; warning without an append-only file and `appendfsync always`; info with both",
   risk: 'A restart loses all leases or, with `everysec`, those granted in the last two seconds. Two clients may then hold the same lock, unless failoverGrace is "strict".',
   fix: 'set appendonly yes and appendfsync always, or use failoverGrace: "strict" in all programs',
   families: [],
