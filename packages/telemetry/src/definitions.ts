@@ -37,14 +37,14 @@ export interface CounterDefinition extends Definition {
 export const HISTOGRAMS: Readonly<Record<"acquire" | "wait" | "hold", HistogramDefinition>> = {
   acquire: {
     name: "holdfast.lock.acquire.duration",
-    help: "Time from the start to the end of an acquire, for every outcome.",
+    help: "Duration of acquires, whatever their outcome.",
     unit: "s",
     label: "outcome",
     buckets: UP_TO_A_MINUTE,
   },
   wait: {
     name: "holdfast.lock.wait.duration",
-    help: "Time from the start to the end of an acquire, only if the lock was held and the caller waited.",
+    help: "Duration of the acquires that had to wait.",
     unit: "s",
     label: "outcome",
     buckets: UP_TO_A_MINUTE,
@@ -84,7 +84,7 @@ export const COUNTERS: Readonly<
   },
   renewals: {
     name: "holdfast.lock.renewals",
-    help: "Renewals. retried: not confirmed and sent again; failed: the lease ended first.",
+    help: "Renewals. retried: not confirmed, so sent again; failed: the lease ended first.",
     unit: "{renewal}",
     label: "outcome",
     zeros: ["renewed", "retried", "failed"],
@@ -152,7 +152,7 @@ export const COUNTERS: Readonly<
 /** How long script calls take. This metric has no group because one script serves all locks of its kind. */
 export const COMMAND: HistogramDefinition = {
   name: "holdfast.store.command.duration",
-  help: "Time from a script call to its reply, or to the end of the wait for it.",
+  help: "Time from a script call to its reply, or until Holdfast stops waiting for one.",
   unit: "s",
   buckets: UP_TO_A_MINUTE,
 };
@@ -175,7 +175,7 @@ export const GAUGES: Readonly<
   },
   permitsLimit: {
     name: "holdfast.semaphore.permits.limit",
-    help: "Permits that this process declares; for several semaphores in a group, the largest number.",
+    help: "Permits that this process declares, or the largest number if the group has several semaphores.",
     unit: "{permit}",
   },
   leaderActive: { name: "holdfast.leader.active", help: "1 while this process leads.", unit: "1" },

@@ -13,7 +13,7 @@ export const grace: Check = {
   levels:
     "warning if the server currently grants no new locks; info if it was promoted, or has been up for less than the longest lease",
   risk: 'The server grants no new locks until the quiet time is over. With failoverGrace: "off", it grants immediately, and may grant a lock that is still held.',
-  fix: 'wait; holders keep and renew their locks. Permanent fix: use failoverGrace: "auto", or "strict" if the server writes nothing to disk',
+  fix: 'wait. Holders keep and renew their locks. To prevent early grants, use failoverGrace: "auto", or "strict" if the server writes nothing to disk',
   families: ["lineage"],
   run({ role, lineage, hidden, topology }, { leaseMs }) {
     if (role === "slave") return skipped("a replica");
@@ -142,7 +142,7 @@ export const replicas: Check = {
   levels:
     "info without replicas; otherwise warning if the minimum is 0, the maximum lag is not below the lease, or the server is older than Redis 7",
   risk: "A failover may lose acknowledged leases. A primary that is cut off continues to grant locks to clients that still reach it.",
-  fix: "set min-replicas-to-write to 1 and min-replicas-max-lag to a few seconds, and pass replicas: { atLeast } in the programs. This only reduces the risk: also use fencing tokens, or Redlock",
+  fix: "set min-replicas-to-write to 1 and min-replicas-max-lag to a few seconds, and pass replicas: { atLeast } in your programs. This only reduces the risk, so also use fencing tokens, or use Redlock",
   families: [],
   run(facts, examination) {
     if (facts.role === "slave") return skipped("a replica");
@@ -182,8 +182,8 @@ export const replicaLag: Check = {
   id: "replica-lag",
   reads: "`master_repl_offset` and each replica's `offset` and `lag`",
   levels: "warning if a replica is over 1 s or 1 MB behind, or not connected",
-  risk: "A failover loses grants that the replica has not received; only their holders know of them.",
-  fix: "check the network and disk of the replica; a larger repl-backlog-size avoids full copies",
+  risk: "A failover loses grants that the replica has not received.",
+  fix: "check the replica's network and disk, and raise repl-backlog-size to avoid full copies",
   families: [],
   run({ role: its, info }) {
     if (its === "slave") {

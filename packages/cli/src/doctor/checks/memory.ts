@@ -7,8 +7,8 @@ import { bytes, counted } from "../words.js";
 export const eviction: Check = {
   id: "eviction",
   reads: "`maxmemory-policy`, `maxmemory` and `evicted_keys`",
-  levels: "critical (info without `maxmemory`) if the policy is not `noeviction`",
-  risk: "The server may evict a held lock and grant it to another client. Lock keys have an expiry, so `volatile-*` evicts them first, and `allkeys-*` evicts them too.",
+  levels: "if the policy is not `noeviction`: critical with `maxmemory`, info without it",
+  risk: "The server may evict a held lock and grant it to another client. Lock keys have an expiry, so every `volatile-*` and `allkeys-*` policy may evict them.",
   fix: "run CONFIG SET maxmemory-policy noeviction and change the configuration file, or use a separate Redis for locks",
   families: [],
   run({ info, config }) {

@@ -27,8 +27,8 @@ export const persistence: Check = {
   id: "persistence",
   reads: "`aof_enabled`, `appendfsync`, `save`, and whether the last write succeeded",
   levels:
-    "critical if the last write failed; warning without an append-only file, or with `everysec`; info with `always`",
-  risk: 'A restart loses all leases; with `everysec`, only those granted in the last second or two. Two clients may then hold the same lock, unless failoverGrace is "strict".',
+    "critical if the last write failed; warning without an append-only file and `appendfsync always`; info with both",
+  risk: 'A restart loses all leases or, with `everysec`, those granted in the last two seconds. Two clients may then hold the same lock, unless failoverGrace is "strict".',
   fix: 'set appendonly yes and appendfsync always, or use failoverGrace: "strict" in all programs',
   families: [],
   run(facts) {
@@ -62,8 +62,8 @@ export const restartWipe: Check = {
   id: "restart-wipe",
   reads: "whether the server has replicas but no persistence",
   levels: "critical",
-  risk: "A restarted primary is empty, and empties its replicas too, so all locks are free immediately.",
-  fix: "turn persistence on, or make sure that the primary cannot restart before a replica is promoted",
+  risk: "After a restart, the primary is empty and empties its replicas too. All locks are then free.",
+  fix: "turn on persistence, or make sure that the primary cannot restart before a replica is promoted",
   families: [],
   run(facts) {
     if (facts.role === "slave") return skipped("a replica");
