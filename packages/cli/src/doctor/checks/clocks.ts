@@ -75,7 +75,7 @@ export const clockRuns: Check = {
   reads: "the server's TIME twice, 200 ms apart",
   levels: "critical if the clock stands still or goes backward",
   risk: "Leases never end, or end immediately. A crashed client may hold its lock forever.",
-  fix: "restart the node, and fix its machine's clock source. Check whether a virtual machine was paused or restored",
+  fix: "restart the node, and fix its machine's clock source",
   families: ["clock"],
   run({ clock, hidden }) {
     if (clock === undefined)
