@@ -10,7 +10,7 @@ export const deadlocks: Check = {
   id: "deadlocks",
   reads: "the holders and waiters of all locks, twice, half a second apart",
   levels: "warning",
-  risk: "Each client waits for a lock that the next one holds, so none continues until a wait ends. A client that waits for one lock in a separate task from the one that holds another is not stuck.",
+  risk: "Each client waits for a lock that the next one holds, so none continues until a wait ends. A client is not stuck if its waiting task and its holding task are independent.",
   fix: "release one of the locks. In your program, acquire locks in the same order everywhere, or acquire them together with multiLock",
   families: [],
   run(facts, { nodes, deadlocks: seen }) {
