@@ -21,7 +21,7 @@ export type { PauseKind } from "./places.js";
 interface Which {
   /**
    * The kind of lock. Locks of different kinds are separate even if they share a name, except that a mutex and a
-   * reentrant mutex of one name are the same lock.
+   * reentrant mutex with the same name are one lock.
    * @default "mutex"
    */
   readonly kind?: PauseKind | undefined;
@@ -36,8 +36,8 @@ export interface PauseOptions extends Which {
   /** The person who pauses the lock, 1 to 256 bytes. Use a name that other people recognize. */
   readonly by: string;
   /**
-   * The time at which the pause ends by itself, in ms since 1970 by the server's clock. No process has to be running
-   * then. If absent, the pause lasts until you call `resume`.
+   * The time at which the pause ends by itself, in ms since 1970 by the server's clock. It ends even if no process is
+   * running. If absent, the pause lasts until you call `resume`.
    */
   readonly untilAtMs?: number | undefined;
 }
@@ -47,8 +47,8 @@ export interface ResumeOptions extends Which {
   /** The person who resumes the lock, 1 to 256 bytes. */
   readonly by: string;
   /**
-   * The `owner` of the pause to end. If another pause has replaced it, that one continues. Set this to end only a pause
-   * that you have seen. If absent, `resume` ends the current pause.
+   * The `owner` of the pause to end. Set this to end only a pause that you have seen: a later pause then continues. If
+   * absent, `resume` ends the current pause.
    */
   readonly pause?: string | undefined;
 }

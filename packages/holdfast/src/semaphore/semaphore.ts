@@ -29,10 +29,9 @@ const MOST_SLOTS = 1_000;
 /** The configuration of a semaphore, which must be the same in every process. */
 export interface SemaphoreOptions {
   /**
-   * The number of permits. A larger number admits more holders at a time. The first acquire of a name stores the number
-   * on the server. The server forgets it 10 minutes after the last use, or 30 days after it if `resize` was called.
-   * Until then, acquires that declare another number fail with a CapacityMismatchError. A whole number from 1 to
-   * 1,000,000.
+   * The number of permits. The first acquire of a name stores this number on the server, where it stays until 10 minutes
+   * after the last use (30 days if `resize` was called). Until then, acquires that declare a different number fail with
+   * a CapacityMismatchError. A whole number from 1 to 1,000,000.
    */
   readonly permits: number;
 }

@@ -16,10 +16,10 @@ function isOpenToNetwork({ config, isLocal }: NodeFacts): boolean | undefined {
 /** Whether a client without credentials can access the server. */
 export const exposure: Check = {
   id: "exposure",
-  reads: "`protected-mode`, `bind`, `requirepass`, and whether a client without a password gets in",
-  levels: "critical if the server is open to a network without a password; info if protected mode rejects other hosts",
+  reads: "`protected-mode`, `bind`, `requirepass`, and whether a client can connect without a password",
+  levels: "critical if a network can reach the server without a password; info if protected mode rejects other hosts",
   risk: "Every client that reaches the server can delete or take locks, and read or change all other data.",
-  fix: "set a password or ACL users, bind only to the addresses needed, and use TLS; do not merely set `protected-mode no`",
+  fix: "set a password or ACL users, bind only to the addresses needed, and use TLS. Do not merely set `protected-mode no`",
   families: ["anonymous"],
   run(facts) {
     const { anonymous, config } = facts;
@@ -72,9 +72,9 @@ const FOR_INSPECTION = /^\+(eval|scan|xadd|xrevrange)$/;
 /** Whether this user has the permissions that locks need. */
 export const acl: Check = {
   id: "acl",
-  reads: "what your user may do, by trying each command that locks, tools and the history need",
+  reads: "whether your user may run the commands that locks, tools and the history need",
   levels:
-    "critical if scripts or their commands are refused; warning if channels or INFO are; info if only other commands are",
+    "critical if scripts or their commands are refused; warning if channels or INFO are refused; info if only other commands are refused",
   risk: "The first acquire fails with NOPERM.",
   fix: "run the ACL SETUSER command that the finding shows",
   families: ["permissions"],

@@ -7,8 +7,8 @@ import { counted, few } from "../words.js";
 export const clientTimeouts: Check = {
   id: "client-timeouts",
   reads: "the socket timeout and keepalive that each client has recorded",
-  levels: "warning if a client would keep a dead connection",
-  risk: "After a network failure, the process loses its leases and cannot acquire new ones for about 15 minutes, or until you restart it.",
+  levels: "warning if a client would not detect a dead connection",
+  risk: "After a network failure, this client's process loses its leases. It cannot acquire new ones for about 15 minutes, or until you restart it.",
   fix: "set the option that docs/half-open-connections.md names for the client library",
   families: ["keys"],
   run({ role, keys, hidden }) {

@@ -6,11 +6,11 @@ import { millis } from "../words.js";
 /** Reports clocks that differ. */
 export const clockSkew: Check = {
   id: "clock-skew",
-  reads: "the TIME of each node against the local clock halfway through the round trip",
+  reads: "how far each node's TIME differs from this machine's clock",
   levels:
-    "warning if a node's clock is over 250 ms from this machine's, or over 100 ms from another node's; critical if over 2 s from another node's",
-  risk: "Leases expire by the server's wall clock. If a replica with a wrong clock is promoted, leases become shorter or longer, and tokens may stop rising.",
-  fix: "run NTP (chrony) on every machine, and let it slew the clock, not step it",
+    "warning if a node's clock differs by over 250 ms from this machine's, or by over 100 ms from another node's; critical if it differs by over 2 s from another node's",
+  risk: "The server's wall clock decides when leases expire. If a replica with a wrong clock is promoted, leases end early or late, and tokens may stop rising.",
+  fix: "run NTP (chrony) on every machine, and configure it to slew the clock instead of stepping it",
   families: ["clock"],
   run(facts, { nodes }) {
     const { clock } = facts;
@@ -75,7 +75,7 @@ export const clockRuns: Check = {
   reads: "the server's TIME twice, 200 ms apart",
   levels: "critical if the clock stands still or goes backward",
   risk: "Leases never end, or end immediately. A crashed client may hold its lock forever.",
-  fix: "restart the node, and fix the clock source of its machine (was a virtual machine paused or restored?)",
+  fix: "restart the node, and fix its machine's clock source",
   families: ["clock"],
   run({ clock, hidden }) {
     if (clock === undefined)

@@ -10,8 +10,8 @@ export const deadlocks: Check = {
   id: "deadlocks",
   reads: "the holders and waiters of all locks, twice, half a second apart",
   levels: "warning",
-  risk: "Each client waits for a lock that the next one holds, so none continues until a wait ends. A client that holds and waits in separate tasks is not stuck.",
-  fix: "release one of the locks; in your program, acquire locks in the same order everywhere, or together with multiLock",
+  risk: "Each client waits for a lock that the next one holds, so none continues until a wait ends. A client is not stuck if its waiting task and its holding task are independent.",
+  fix: "release one of the locks. In your program, acquire locks in the same order everywhere, or acquire them together with multiLock",
   families: [],
   run(facts, { nodes, deadlocks: seen }) {
     // The locks are read through the client and not from a single node, so this check reports once.

@@ -9,11 +9,11 @@ const ALL_SLOTS = 16_384;
 export const cluster: Check = {
   id: "cluster",
   reads:
-    "`cluster_state`, slots without a server, slots being moved, sharded inboxes, and whether all keys of a name are in one slot",
+    "`cluster_state`, slots without a server, slots being moved, sharded inboxes, and whether all keys of a lock are in one slot",
   levels:
     "critical if the state is not ok, or a slot has no server; warning if Redis is older than 7.0, or slots are being moved",
   risk: "Locks in the affected slots can be neither acquired nor renewed (CLUSTERDOWN, TRYAGAIN).",
-  fix: "start the nodes that are down, or move their slots (redis-cli --cluster check, --cluster fix); finish the resharding",
+  fix: "start the nodes that are down, or move their slots to others (redis-cli --cluster check, --cluster fix). Finish any resharding",
   families: ["cluster", "inbox"],
   run(facts) {
     const { topology, cluster: its, info, inbox, role, hidden } = facts;
@@ -62,8 +62,9 @@ export const cluster: Check = {
 /** Whether the servers of a quorum are independent. */
 export const redlock: Check = {
   id: "redlock",
-  reads: "the number of servers, their `run_id`, and which one replicates which",
-  levels: "critical if one server is listed twice, or replicates another; warning if their number is even or below 3",
+  reads: "the number of servers, their `run_id`, and which of them are replicas of others",
+  levels:
+    "critical if one server is listed twice, or is a replica of another; warning if their number is even or below 3",
   risk: 'A "majority" may be one machine: then one failure stops all locks, or two clients may hold the same lock.',
   fix: "use 3 or 5 independent servers, none a replica of another, each with appendonly yes and appendfsync always",
   families: [],

@@ -12,7 +12,7 @@ export const shared: Check = {
   reads: "keys with other prefixes in this database, and which users may run FLUSHDB or FLUSHALL",
   levels: "info",
   risk: "One FLUSHDB frees every lock.",
-  fix: "use a separate database or, better, a separate Redis for locks; deny users FLUSHDB and FLUSHALL (ACL SETUSER … -flushall -flushdb)",
+  fix: "use a separate database or, better, a separate Redis for locks. Deny users FLUSHDB and FLUSHALL (ACL SETUSER … -flushall -flushdb)",
   families: ["keys", "users"],
   run({ role, keys, flushers, hidden }) {
     if (role === "slave") return skipped("a replica");
@@ -47,8 +47,8 @@ function orphansIn(keys: KeyFacts, nodes: readonly NodeFacts[]): string[] {
 export const leftovers: Check = {
   id: "leftovers",
   reads:
-    "lock keys without an expiry, keys of a wrong type or unknown kind or form, waiting acquires whose client is gone, and names in use as several kinds",
-  levels: "warning; info for a name in use as several kinds",
+    "for lock keys without an expiry, keys with a wrong type or an unknown kind or format, queued waiters whose client is gone, and names used for more than one kind of lock",
+  levels: "warning; info for a name used for more than one kind of lock",
   risk: "The affected lock can never be acquired.",
   fix: "run holdfast show NAME, then holdfast release NAME --force",
   families: ["keys"],

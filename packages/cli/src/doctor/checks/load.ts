@@ -7,10 +7,10 @@ import { few, millis } from "../words.js";
 /** Checks how long replies take. */
 export const latency: Check = {
   id: "latency",
-  reads: "p50, p99 and the longest of 200 round trips from this host, against `--lease`",
-  levels: "warning if p99 is over a twentieth of the lease; critical if over a sixth",
-  risk: "Renewals are late, and under load holders lose their leases.",
-  fix: "use a longer lease or a closer Redis; check SLOWLOG (see busy), the network, and whether this process itself was blocked",
+  reads: "the p50, p99 and maximum of 200 round trips from this host, relative to `--lease`",
+  levels: "warning if p99 is over a twentieth of the lease; critical if it is over a sixth",
+  risk: "Renewals are late, so holders may lose their leases under load.",
+  fix: "use a longer lease or a closer Redis. Also check SLOWLOG (see busy), the network, and whether this process itself was blocked",
   families: ["latency"],
   run({ latency: facts, hidden }, { leaseMs }) {
     if (facts === undefined)
@@ -32,8 +32,8 @@ export const busy: Check = {
   id: "busy",
   reads: "`busy-reply-threshold` (`lua-time-limit` before 7.0), SLOWLOG and LATENCY LATEST",
   levels: "warning if a script or command took more than a tenth of the lease within the last day",
-  risk: "While one long script or command runs, others wait or fail with BUSY, and renewals fail.",
-  fix: "find the client that sends it, or use a separate Redis for locks",
+  risk: "While a long script or command runs, other requests wait or fail with BUSY, so holders may lose their leases.",
+  fix: "find the client that sends the long command, or use a separate Redis for locks",
   families: ["slow"],
   run({ slow, config, hidden, clock }, { leaseMs }) {
     if (slow === undefined)
@@ -66,9 +66,10 @@ function instant(atMs: number): string {
 export const connections: Check = {
   id: "connections",
   reads: "`maxclients`, `connected_clients`, `timeout` and `tcp-keepalive`",
-  levels: "warning above 80 % of `maxclients`, or with an idle `timeout` below 300 s; info without `tcp-keepalive`",
-  risk: "At the next deploy, while old and new processes are both connected, acquires fail.",
-  fix: "raise maxclients (and the server's open-file limit)",
+  levels:
+    "warning if over 80 % of `maxclients` are connected, or if `timeout` closes idle connections within 300 s; info if `tcp-keepalive` is 0",
+  risk: "During a deploy, old and new processes may together exceed the limit. Then acquires fail.",
+  fix: "raise maxclients and the server's open-file limit",
   families: [],
   run({ info, config }) {
     const most = numberIn(info, "maxclients") ?? numberIn(config, "maxclients");

@@ -15,10 +15,10 @@ const MOST_LISTED = 10;
 export const lostPauses: Check = {
   id: "lost-pauses",
   reads:
-    "up to 5,000 histories of each node (`<prefix>:history:{…}`, the last 1,000 events of each), and whether every lock that they say should be paused is paused",
+    "whether every lock that should be paused according to its history is still paused. Reads the last 1,000 events of up to 5,000 histories (`<prefix>:history:{…}`) per node",
   levels: "warning",
-  risk: "A failover or restart may have lost the pause, so the lock is granted during the maintenance; or a program that records no history resumed the lock.",
-  fix: "if the maintenance continues, run holdfast pause NAME -m WHY; if it is over, run holdfast resume NAME, so that the history shows the pause's end",
+  risk: "If a failover or restart lost the pause, the lock is granted during the maintenance. Or a program that records no history may have resumed the lock.",
+  fix: "if the maintenance continues, run holdfast pause NAME -m WHY. If it is over, run holdfast resume NAME to record the end of the pause",
   families: ["pauses"],
   run(facts, { nodes }) {
     const { role, topology, pauses, hidden } = facts;

@@ -86,9 +86,9 @@ export const restartWipe: Check = {
 export const stopWrites: Check = {
   id: "stop-writes",
   reads: "`stop-writes-on-bgsave-error`, and whether the last snapshot succeeded",
-  levels: "critical if that snapshot failed",
+  levels: "critical if the last snapshot failed",
   risk: "Redis refuses every write (MISCONF): no lock is granted, and no lease is renewed.",
-  fix: "free disk space or repair the directory, then run BGSAVE",
+  fix: "free disk space or repair the snapshot directory, then run BGSAVE",
   families: [],
   run({ info, config }) {
     const status = info.get("rdb_last_bgsave_status");

@@ -51,8 +51,8 @@ export const scripts: Check = {
   reads:
     "whether SCRIPT LOAD accepts every library script, EVALSHA works with and without a key, and scripts may call each command they use",
   levels:
-    "critical if a script or command is refused; warning if only PUBLISH, INFO, other commands that locks do not need, or scripts without keys are refused",
-  risk: "No lock can be acquired: script commands are disabled or renamed, or the service refuses scripts or their commands.",
+    "critical if a script or a required command is refused; warning if only scripts without keys or optional commands, such as PUBLISH and INFO, are refused",
+  risk: "No lock can be acquired, because the server refuses scripts or has disabled or renamed a command.",
   fix: "permit SCRIPT LOAD and EVALSHA, or use an endpoint that allows scripts (docs/hosting.md)",
   families: ["scripts", "permissions"],
   run({ scripts: facts, permissions, hidden }) {
@@ -93,9 +93,9 @@ export const pubsub: Check = {
   reads:
     "a message that a script publishes to the doctor's own inbox: how many receivers the server counts, and when it arrives",
   levels:
-    "critical if it arrives, but the count is 0; warning if it does not arrive, takes over 100 ms, or has a count above 1",
-  risk: "A release skips waiters whose message has 0 receivers, so a wrong count makes it skip live ones. An undelivered grant blocks the lock for one lease.",
-  fix: "look for a proxy; check channel rights, client-output-buffer-limit pubsub and, in a cluster, the sharded inbox (Redis 7)",
+    "critical if the message arrives, but the server counts 0 receivers; warning if it does not arrive, takes over 100 ms, or has more than 1 receiver",
+  risk: "A release skips waiters whose message has 0 receivers, so a wrong count makes it skip live waiters. A grant that does not arrive blocks the lock for one lease.",
+  fix: "look for a proxy that interferes. Check the rights for channels, client-output-buffer-limit pubsub and, in a cluster, the sharded inbox (Redis 7)",
   families: ["inbox"],
   run({ role, inbox, hidden }) {
     if (role === "slave") return skipped("a replica");
