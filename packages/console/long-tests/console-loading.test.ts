@@ -66,3 +66,36 @@ describe.each([5_000, 50_000])("with %i locks", (locks) => {
     expect(trouble.filter((line) => !line.includes("about:blank"))).toEqual([]);
   });
 });
+
+describe("the Redis page", () => {
+  const redis = redisScene();
+
+  it("does not say that the doctor has not run before it knows", async () => {
+    const console = await builtConsole(redis, { examine: () => Promise.resolve([]) });
+    const { page } = await browser.open(console.origin);
+    await enter(page, console, "#/redis");
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route("**/api/doctor", async (request) => {
+      await held;
+      await request.continue();
+    });
+    await page.goto("about:blank");
+    await page.goto(`${console.origin}/#/redis`);
+    await page.getByText("Reading the doctor's last findings …").waitFor();
+    expect(await page.getByText("Not run since").count()).toBe(0);
+    release();
+    await page.getByText("Not run since the console started.").waitFor();
+  });
+
+  it("counts no servers if it was mounted without them", async () => {
+    const console = await builtConsole(redis, { servers: undefined });
+    const { page } = await browser.open(console.origin);
+    await enter(page, console, "#/redis");
+    await page.getByText("mounted without").waitFor();
+    await page.getByRole("heading", { name: "Servers", exact: true }).waitFor();
+    expect(await page.getByText("0 servers").count()).toBe(0);
+  });
+});

@@ -53,7 +53,7 @@ function Grace({ grace }: { readonly grace: GraceView }): JSX.Element {
 function Nodes({ redis }: { readonly redis: RedisAnswer }): JSX.Element {
   return (
     <section>
-      <h2>{count(redis.nodes.length, "server")}</h2>
+      <h2>{redis.hasServerFacts ? count(redis.nodes.length, "server") : "Servers"}</h2>
       {redis.hasServerFacts ? (
         <div class="cards">
           {redis.nodes.map((node) => (
@@ -161,7 +161,9 @@ function Doctor(): JSX.Element {
           {isRunning ? "Running …" : "Run the doctor"}
         </button>
       </div>
-      {answer === undefined || answer.ranAtMs === null ? (
+      {answer === undefined ? (
+        <Loading what="doctor's last findings" />
+      ) : answer.ranAtMs === null ? (
         <p class="note">Not run since the console started. It only reads, except for one probe key.</p>
       ) : (
         <>
