@@ -44,7 +44,7 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   /**
    * Whether to acquire from a server that may evict keys (`maxmemory` above 0 with any `maxmemory-policy` except
    * `noeviction`). Such a server may evict a held lock and then grant it again, so by default Holdfast refuses every acquire.
-   * With true, it also skips the check, which otherwise runs with the first acquire and after a reconnect.
+   * With true, it does not check the server.
    * @default false
    */
   readonly allowEviction?: boolean | undefined;
@@ -82,9 +82,9 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly clientName?: string | undefined;
 
   /**
-   * Longest wait for the reply to one request. A longer timeout tolerates a slower server; a shorter one detects an
-   * unresponsive server sooner. Whole milliseconds, 10 to 60,000. With `redlock`, it applies to each server, and an acquire
-   * waits for each server at most a sixth of its `leaseMs`.
+   * Longest wait for the reply to one request. A shorter timeout detects an unresponsive server sooner. Whole milliseconds,
+   * 10 to 60,000. With `redlock`, it applies to each server, and an acquire waits for each server at most a sixth of its
+   * `leaseMs`.
    * @default 2_000
    */
   readonly commandTimeoutMs?: number | undefined;
