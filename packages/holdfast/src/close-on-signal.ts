@@ -10,12 +10,12 @@ const DEFAULT_GRACE_MS = 25_000;
 /** How to close when a signal arrives. */
 export interface CloseOnSignalOptions {
   /**
-   * Longest wait for work under held leases. No lease is released while its work is running; leases not released in time are
-   * left to expire. The grace must end before the sender of the signal kills the process. Whole milliseconds, 0 to 86,400,000.
+   * Longest wait for work that runs under a lease. If the work takes longer, its lease expires later. The grace must end
+   * before the sender of the signal kills the process. Whole milliseconds, 0 to 86,400,000.
    * @default 25_000
    */
   readonly graceMs?: number | undefined;
-  /** Called once the Holdfast is closed, for example to write a log line. */
+  /** Called when the Holdfast is closed. */
   readonly onClosed?: ((outcome: CloseOutcome) => void) | undefined;
 }
 

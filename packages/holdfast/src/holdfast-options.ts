@@ -17,7 +17,7 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
 
   /**
    * Clients or stores of 3, 5, 7 or 9 independent servers, none of which is a replica of another. Replaces `redis` and
-   * `store`. Then only `redlock(name)` is available. All processes that share these locks need the same servers.
+   * `store`, and makes only `redlock(name)` available. All processes that share these locks need the same servers.
    */
   readonly redlock?: readonly object[] | undefined;
 
@@ -29,8 +29,8 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
 
   /**
    * Creates the subscriber connection, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes this connection.
-   * Without this option, waiters on such a client poll the server. Holdfast passes the index of the server in the `redlock`
-   * array, or 0 without `redlock`.
+   * Without this option, waiters on such a client poll the server. The argument is the server's index in the `redlock` array,
+   * or 0 without `redlock`.
    */
   readonly subscriber?: ((server: number) => unknown) | undefined;
 
@@ -43,8 +43,8 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
 
   /**
    * Whether to acquire from a server that may evict keys (`maxmemory` above 0 with any `maxmemory-policy` except
-   * `noeviction`). Such a server may evict a held lock and then grant it again, so by default every acquire from it is
-   * refused. With true, Holdfast also skips the check, which otherwise runs with the first acquire and after a reconnect.
+   * `noeviction`). Such a server may evict a held lock and then grant it again, so by default Holdfast refuses every acquire.
+   * With true, it does not check the server.
    * @default false
    */
   readonly allowEviction?: boolean | undefined;
@@ -53,38 +53,38 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
    * What to do after a failover or a server restart. A promoted replica may lack the most recent grants.
    *
    * - `"auto"`: a server that took over, or that restarted from its disk, grants no new locks for as long as the longest
-   *   lease in use. Meanwhile holders keep their locks and can renew and release them, and waiters keep waiting.
+   *   lease in use. Meanwhile, holders can renew and release their locks, and waiters keep waiting.
    * - `"strict"`: the same also applies to a server that has no trace of locks and whose uptime is shorter than the longest
    *   lease, because it may have lost its locks.
-   * - `"off"`: grants immediately; two holders of the same lock are possible.
+   * - `"off"`: the server grants immediately; two holders of the same lock are possible.
    *
-   * All processes must use the same value. In a cluster the rule applies to each shard separately, and moving a slot causes no
-   * wait. Has no effect with `store`, which rejects `"strict"`. With `redlock`, only `"strict"` is accepted, and it always
-   * applies.
+   * All processes must use the same value. In a cluster, the rule applies to each shard separately, and moving a slot causes no
+   * wait. A custom `store` ignores `"auto"` and `"off"`, and rejects `"strict"`. With `redlock`, `"strict"` always applies, and
+   * the other values are rejected.
    * @default "auto"
    */
   readonly failoverGrace?: FailoverGrace | undefined;
 
   /**
-   * How many replicas must acknowledge a grant or a renewal (`WAIT`), and the longest wait for them. If too few
-   * acknowledge a grant, Holdfast releases the lock and the acquire rejects with StoreError; a renewal is retried. This
-   * makes it less likely, but not impossible, that a failover loses a grant. It costs one more request for each grant,
-   * and other requests on the same connection wait behind it. `atLeast` is 1 to 100. `timeoutMs` is at least 1 and less
-   * than `commandTimeoutMs`. Not available with GLIDE, a pool, `store` or `redlock`.
+   * How many replicas must acknowledge each grant and renewal (`WAIT`), and the longest wait for them. If too few
+   * acknowledge a grant, Holdfast releases the lock, and the acquire rejects with StoreError. If too few acknowledge a
+   * renewal, Holdfast retries it. With this option, a failover loses a grant less often, but still can. Each grant costs one
+   * more request, and other requests on the same connection wait behind it. `atLeast` is 1 to 100. `timeoutMs` is at least 1
+   * and less than `commandTimeoutMs`. Not available with GLIDE, a pool, `store` or `redlock`.
    * @default none
    */
   readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;
 
   /**
-   * A name for this client. While it holds a lock, waiters' error messages show this name, the host and the process id.
-   * At most 256 bytes.
+   * A name for this client. While the client holds a lock, waiters' error messages show this name, the host and the process
+   * id. At most 256 bytes.
    */
   readonly clientName?: string | undefined;
 
   /**
-   * Longest wait for the reply to one request. A longer timeout tolerates a slower server; a shorter one detects an
-   * unresponsive server sooner. Whole milliseconds, 10 to 60,000. With `redlock` it applies to each server, and an acquire
-   * waits at most a sixth of its `leaseMs` for each server.
+   * Longest wait for the reply to one request. A shorter timeout detects an unresponsive server sooner. Whole milliseconds,
+   * 10 to 60,000. With `redlock`, it applies to each server, and an acquire waits for each server at most a sixth of its
+   * `leaseMs`.
    * @default 2_000
    */
   readonly commandTimeoutMs?: number | undefined;

@@ -22,9 +22,9 @@ export interface HeldLease {
 /** Options of `close`. */
 export interface CloseOptions {
   /**
-   * Longest wait for work that runs under a lease. No lease is released while its work runs. A longer grace lets more
-   * work end, but the grace must end before the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases
-   * are released immediately, even if work is running under them.
+   * Longest wait for work that runs under a lease. No lease is released while its work runs. The grace must end before
+   * the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases are released immediately, even while their
+   * work runs.
    */
   readonly graceMs?: number | undefined;
 }
