@@ -91,7 +91,7 @@ describe("the Redis page", () => {
   });
 
   it("counts no servers if it was mounted without them", async () => {
-    const console = await builtConsole(redis, { servers: undefined });
+    const console = await builtConsole(redis, { servers: null });
     const { page } = await browser.open(console.origin);
     await enter(page, console, "#/redis");
     await page.getByText("mounted without").waitFor();

@@ -29,13 +29,16 @@ export async function filterBy(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
+/** Options of the console of a test. `servers: null` mounts it without servers. */
+type BuiltOptions = Partial<Omit<ConsoleOptions, "servers">> & { readonly servers?: ConsoleOptions["servers"] | null };
+
 /** Starts a console on this Redis. It polls often so that tests do not wait long. */
-export function builtConsole(redis: RedisScene, options: Partial<ConsoleOptions> = {}): Promise<ConsoleScene> {
+export function builtConsole(redis: RedisScene, { servers, ...options }: BuiltOptions = {}): Promise<ConsoleScene> {
   const audit: AuditLine[] = [];
   const handler = createConsole({
     holdfast: redis.holdfast,
     address: `redis://127.0.0.1:${redis.server.port}`,
-    servers: () => [clientOf(redis)],
+    ...(servers === null ? {} : { servers: servers ?? (() => [clientOf(redis)]) }),
     topology: "single",
     token: TOKEN,
     pages: BUILT,
