@@ -206,7 +206,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
    */
   undoLateRequests(): void {
     if (!this.#isUnclear()) return;
-    void cleanUp(this.#session, this.#protocol, this.#claimAsExtended(), true, this.#session.commandTimeoutMs);
+    void cleanUp(this.#session, this.#protocol, this.#claimAsExtended(), true);
   }
 
   /** Ends the hold and notifies the loss listeners of the reason, once. */
@@ -350,13 +350,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
       this.#givenBack = Promise.resolve(false);
       return;
     }
-    this.#givenBack = cleanUp(
-      this.#session,
-      this.#protocol,
-      this.#claimAsExtended(),
-      false,
-      this.#session.commandTimeoutMs,
-    );
+    this.#givenBack = cleanUp(this.#session, this.#protocol, this.#claimAsExtended(), false);
     await this.#givenBack;
   }
 

@@ -224,7 +224,7 @@ export class LocalQueue {
     } else {
       // All callers that this grant could serve have left.
       const { claim, mayStillRun } = granted;
-      void cleanUp(this.#session, protocol, claim, mayStillRun(), this.#session.commandTimeoutMs);
+      void cleanUp(this.#session, protocol, claim, mayStillRun());
     }
     this.#askForRest();
   }
@@ -290,7 +290,7 @@ export class LocalQueue {
     if (waiter?.failure !== undefined) throw waiter.failure;
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     const asker = { owner: waiter?.owner, calledAtMs: deadline.startedAt.monotonicMs, timeoutMs };
-    const state = await this.#session.inspections.inspect(protocol, asker).catch(() => undefined);
+    const { state } = await this.#session.inspections.inspect(protocol, asker);
     // Without a pending claim the caller was in a batch, which is ahead of all claims in the queue.
     return { state: waiter === undefined && state !== undefined ? { ...state, ahead: 0 } : state };
   }

@@ -27,7 +27,7 @@ export interface MutexPlace {
   readonly store: Store;
   readonly name: string;
   /** The `key` option of the mutex, if it has one. */
-  readonly key: string | undefined;
+  readonly key?: string | undefined;
   /** The lock key, and the prefix of the other keys. */
   readonly keys: Pick<LockKeys, "base" | "lock">;
   /** Prefix of inbox channels: the channel of a client is this plus its client id. */
@@ -120,7 +120,7 @@ export class MutexProtocol implements LockProtocol {
   }
 
   extend({ claim: { owner }, token }: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
-    return call(this, mutexExtend, this.keys, { owner, token, leaseMs }, timeoutMs).then(outcomeOf);
+    return this.#extend(owner, token, leaseMs, timeoutMs);
   }
 
   release({ claim: { owner }, token }: Grant, timeoutMs: number): Promise<"released" | NotHeld> {
@@ -166,12 +166,12 @@ export class MutexProtocol implements LockProtocol {
     };
   }
 
-  async confirmHandOff(
-    { claim: { owner, leaseMs, amount }, token: first }: Grant,
-    timeoutMs: number,
-  ): Promise<"extended" | NotHeld> {
-    const args = { owner, token: first + amount - 1, leaseMs };
-    return (await call(this, mutexExtend, this.keys, args, timeoutMs)).outcome;
+  confirmHandOff({ claim, token: first }: Grant, timeoutMs: number): Promise<"extended" | NotHeld> {
+    return this.#extend(claim.owner, first + claim.amount - 1, claim.leaseMs, timeoutMs);
+  }
+
+  #extend(owner: string, token: number, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
+    return call(this, mutexExtend, this.keys, { owner, token, leaseMs }, timeoutMs).then(outcomeOf);
   }
 
   static async #renewAll(
@@ -194,14 +194,14 @@ export class MutexProtocol implements LockProtocol {
   }
 
   /** Writes a valid lease back to a server that lacks it after a failover. Implements `LockProtocol.reclaim`. */
-  protected async putBack(
+  protected putBack(
     { claim: { owner }, token }: Grant,
     leaseMs: number,
     timeoutMs: number,
   ): Promise<"reclaimed" | "refused"> {
     const marker = this.store.lineageKey?.(this.key) ?? "";
     const keys = { ...this.keys, marker };
-    return (await call(this, mutexReclaim, keys, { owner, token, leaseMs }, timeoutMs)).outcome;
+    return call(this, mutexReclaim, keys, { owner, token, leaseMs }, timeoutMs).then(outcomeOf);
   }
 }
 
