@@ -68,7 +68,10 @@ async function acquireAlone<Held extends Lease>(
 }
 
 function holdAlone(session: Session, protocol: LockProtocol, options: ResolvedOptions): Promise<Hold | TimedOut> {
-  return waitForGrant(session, protocol, options, (granted) => hold(session, protocol, granted, options));
+  const ask = (): Promise<Hold | TimedOut> =>
+    waitForGrant(session, protocol, options, (granted) => hold(session, protocol, granted, options));
+  // No caller of this process uses a retained claim, so it must not make this call fail.
+  return session.retained?.get(protocol.key)?.end().then(ask) ?? ask();
 }
 
 /**

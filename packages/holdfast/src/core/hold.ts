@@ -286,6 +286,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   recheck(): void {
+    this.#sharedClaim?.recalled?.();
     // A holder learns of changes from the replies to its renewals.
     this.#renewer.check();
   }
@@ -405,6 +406,9 @@ export interface SharedClaim {
    * @returns true if the next lease has begun on the claim, so that the claim must not be given back
    */
   passOn(longestMs: number): boolean;
+
+  /** The server asks to release the lock soon, because another claim waits for it. */
+  recalled?(): void;
 
   /** The claim is given back, lost, or held by someone else. Callers that still wait for it need another claim. */
   over(): void;

@@ -162,6 +162,12 @@ export interface LockProtocol extends WaitProtocol {
    */
   readonly key: string;
 
+  /**
+   * How claims of this lock are retained after their last release: a `Retention` of core/retention.ts, which builds on this
+   * file. Absent if they are not retained.
+   */
+  readonly retain?: object | undefined;
+
   /** The number of permits that this process declares; absent for kinds without permits. */
   readonly permits?: number | undefined;
 

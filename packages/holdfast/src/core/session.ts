@@ -87,6 +87,9 @@ export class Session {
   #isRefusing = false;
   #isClosing = false;
 
+  /** The claims that this process may retain after their release, by the key of their lock. Undefined until there is one. */
+  retained: Map<string, { end(): Promise<unknown> }> | undefined;
+
   /** Number of reconnects of the command connection. A client library may send a script twice when it reconnects. */
   commandReconnects = 0;
 

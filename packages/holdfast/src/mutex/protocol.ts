@@ -3,6 +3,7 @@ import { call } from "../core/call.js";
 import type { LockKeys } from "../core/keys.js";
 import type { AcquireReply, Claim, ForcedRelease, Grant, LockProtocol, NotHeld, State } from "../core/protocol.js";
 import { parseOwner, pauseOf } from "../core/protocol.js";
+import type { Retention } from "../core/retention.js";
 import type { Store } from "../core/store.js";
 import {
   mutexAcquire,
@@ -37,6 +38,8 @@ export interface MutexPlace {
    * message.
    */
   readonly recheckMs?: number | undefined;
+  /** See `LockProtocol.retain`. */
+  readonly retain?: Retention | undefined;
 }
 
 /** All keys of one mutex. */
@@ -60,16 +63,18 @@ export class MutexProtocol implements LockProtocol {
   readonly key: string;
   readonly inbox: string;
   readonly recheckMs: number | undefined;
+  readonly retain: Retention | undefined;
   readonly store: Store;
   protected readonly base: string;
   readonly #isMapped: boolean;
 
-  constructor({ store, name, key, keys, inbox, recheckMs }: MutexPlace, kind = "mutex") {
+  constructor({ store, name, key, keys, inbox, recheckMs, retain }: MutexPlace, kind = "mutex") {
     this.kind = kind;
     this.name = name;
     this.key = keys.lock;
     this.inbox = inbox;
     this.recheckMs = recheckMs;
+    this.retain = retain;
     this.store = store;
     this.base = keys.base;
     this.#isMapped = key !== undefined;
