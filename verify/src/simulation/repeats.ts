@@ -9,7 +9,7 @@ import type { Session } from "./session.js";
 const FIRST_ID = FIRST_CROWD_ID + 500;
 const FIRST_CROWD = 101;
 /** Added to the seed. No other stream uses this number. */
-const STREAM = 31 * 4_294_967_296;
+const STREAM = 37 * 4_294_967_296;
 
 /** Returns the callers of a seed. There are none for kinds whose claims are not retained. */
 export function repeatsOf(seed: number, kind: string, processCount: number): Session[] {
