@@ -191,14 +191,19 @@ export class RetainWorld extends LockWorld<RetainClients> {
     return steps.map((step) => (step.next.t > state.t + 100_000 ? { ...step, violation } : step));
   }
 
-  /** A kept claim that another claim has asked for, although its process could have received every message. */
+  /**
+   * A kept claim that holds the lock although another claim has asked for it and its process could have received every
+   * message. A kept claim whose lease has ended holds nothing.
+   */
   #unheard(state: LockState): number | undefined {
     const { pushes = 0, deaf = 0 } = this.setting.budget;
     if (state.budget.pushes < pushes || state.budget.deaf < deaf) return undefined;
     const waiters = this.setting.kind.waiters(state.held);
+    const [holder] = this.setting.kind.holders(state.held).keys();
     const number = state.claims.findIndex(
       (claim, at) =>
         claim.ph === "kept" &&
+        this.places[at]?.owner === holder &&
         (keepOf(claim).owed === 1 || waiters.length > 0) &&
         !isFrozen(state, this.places[at]) &&
         !state.pushes.some(([to]) => to === at),

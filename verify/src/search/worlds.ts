@@ -262,14 +262,8 @@ export const WORLDS: readonly Setting[] = [
     "W14",
     "mutex that a process retains after its release: others queue, try, pause it, or freeze",
     limits(
-      "2 clients, 2 + 2 claims, of which one pauses, 1 reuse, 1 freeze",
-      retained(
-        [
-          ["retain", "retain"],
-          ["plain", "pause"],
-        ],
-        { entries: 1, freezes: 1 },
-      ),
+      "2 clients, 1 + 2 claims, of which one pauses, 1 reuse, 1 freeze",
+      retained([["retain"], ["plain", "pause"]], { entries: 1, freezes: 1 }),
     ),
     limits(
       "3 clients, 2 + 1 + 1 claims, of which one tries, 2 reuses, 1 freeze, 1 message lost",
