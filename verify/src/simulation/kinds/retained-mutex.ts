@@ -6,11 +6,12 @@ import type { Call } from "../network.js";
 import { isRetainable } from "../owners.js";
 import type { SimulatedProcess } from "../process.js";
 import type { Kind, Scene } from "../scene.js";
+import { FAIR } from "../weather.js";
 import type { World } from "../world.js";
 import { exclusive } from "./mutex.js";
 
 /** More than the time that a reply, a message and a request take together without faults. */
-const RECALLED_MS = 8;
+const RECALLED_MS = 3 * FAIR.slowMs + 1;
 /** More than the drift between any two clocks. */
 const DRIFT = 1.02;
 
@@ -67,6 +68,8 @@ function watchRecall(world: World, process: SimulatedProcess, call: Call): void 
   if (member === undefined || !isRetainable(owner)) return;
   // Processes of protocol 0 send no recall. For them the time of the retention is the limit.
   const isRecalled = !world.oldScripts.has(call.script);
+  // If a caller still uses the claim, the retention has not begun, so the time of its end is not known.
+  if (!isRecalled && !isUnused(world, key, owner, member)) return;
   const withinMs = RECALLED_MS + (isRecalled ? 0 : (Number(owner.split("/")[2]) / 3) * DRIFT);
   world.plan(world.nowMs + withinMs, "look for a claim that is retained", () => {
     if (!isUnused(world, key, owner, member)) return;
