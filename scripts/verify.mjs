@@ -49,6 +49,16 @@ function onSeveralServers(seeds) {
 }
 
 /**
+ * The simulation of mutexes that are retained, which take no turn with the other kinds.
+ *
+ * @param {string} seeds
+ * @returns {Step}
+ */
+function retained(seeds) {
+  return { part: "simulation", args: ["--kind", "retained-mutex", "--seeds", seeds, ...JOBS], folder: "retained" };
+}
+
+/**
  * What each run is made of.
  *
  * A change is always judged by the same seeds: if it turns red, the change did it, and not the date.
@@ -75,6 +85,7 @@ const RUNS = {
       { part: "search", program: "failover-main", args: ["--rules"] },
       { part: "simulation", args: ["--seeds", range(seed, 60_000), ...JOBS] },
       onSeveralServers(range(seed, 4_000)),
+      retained(range(seed, 4_000)),
       { part: "teeth", args: [] },
       ALL_TESTS,
       { part: "matrix", args: [] },
@@ -95,6 +106,7 @@ const RUNS = {
       { part: "search", program: "failover-main", args: ["--rules"] },
       { part: "simulation", args: ["--seeds", range(seed, 200_000), ...JOBS] },
       onSeveralServers(range(seed, 20_000)),
+      retained(range(seed, 20_000)),
       { part: "teeth", args: [] },
       ALL_TESTS,
       { part: "failovers", args: ["--count", "200", "--seed", String(seed)] },

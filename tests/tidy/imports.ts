@@ -10,11 +10,11 @@ const BUILT_ON: Readonly<Record<string, readonly string[]>> = {
   semaphore: ["permits"],
 };
 /** Folders of the library that may import the same modules as users. */
-const LIKE_A_USER = new Set(["redlock", "pausing", "web-locks"]);
+const LIKE_A_USER = new Set(["redlock", "pausing", "retain", "web-locks"]);
 /** Folders that read or write locks of all kinds: they may import the parts of every kind, but no store. */
 const OF_ALL_KINDS = new Set(["admin", "period-marker"]);
 /** What the contract suites may import. A store of another project runs them, so they know only the entry points. */
-const WAYS_IN = new Set(["index.ts", "internal.ts", "web-locks/index.ts"]);
+const WAYS_IN = new Set(["index.ts", "internal.ts", "retain/index.ts", "web-locks/index.ts"]);
 const RECIPES = ["@holdfast/recipes", "@holdfast/recipes/internal"];
 /** What each package that is built on the library may import besides it. Frameworks are optional peer dependencies. */
 const BUILT_ON_LIBRARY: Readonly<Record<string, readonly string[]>> = {

@@ -87,11 +87,14 @@ describe("the matrix", () => {
     ).toBe(true);
   });
 
-  it("has rows whose clients release in the background, and all others await the release", () => {
+  it("has rows whose clients release in the background or retain the lock, and all others await the release", () => {
     const background = OWN.filter(({ cells }) => cells.some((cell) => releasesOf(cell) === "background"));
     expect(background.map(({ row }) => row)).toEqual(["J03-background", "J10-background", "J24-background"]);
     expect(injectionOf("J10-background")?.row).toBe("J10");
     expect(injectionOf("J03-background")?.row).toBe("J03-background");
+    const retained = OWN.filter(({ cells }) => cells.some((cell) => releasesOf(cell) === "retained"));
+    expect(retained.map(({ row }) => row)).toEqual(["J03-retained"]);
+    expect(injectionOf("J03-retained")?.row).toBe("J03-retained");
     expect(CELLS.every((cell) => releasesOf(cell) === "awaited")).toBe(true);
   });
 

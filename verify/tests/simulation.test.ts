@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { choose } from "../src/simulation/choose.js";
 import { withOnlyKills } from "../src/simulation/kills.js";
-import { KINDS } from "../src/simulation/kinds/table.js";
+import { KINDS, KINDS_APART } from "../src/simulation/kinds/table.js";
 import { MUTATIONS } from "../src/simulation/mutations.js";
 import { type Profile, planOf } from "../src/simulation/plan.js";
 import { REGRESSION_SEEDS } from "../src/simulation/regression-seeds.js";
@@ -11,13 +11,14 @@ import { shrink } from "../src/simulation/shrink.js";
 const SEEDS_PER_KIND = 3;
 const KILLED_SEEDS = 12;
 const STOLEN_SEEDS = 6;
+const RETAINED_SEEDS = 8;
 /** Few of these seeds have several that wait when a count comes to zero. */
 const FAIR_SEEDS = 30;
 /** This many seeds find every mistake, with some margin. */
 const SEARCHED = 100;
 
 describe("a simulated system", () => {
-  for (const { name } of KINDS) {
+  for (const { name } of [...KINDS, ...KINDS_APART]) {
     for (const profile of ["none", "promised", "forgets", "clock-forward"] as const satisfies readonly Profile[]) {
       test(`keeps what ${name} promises, with faults of the profile "${profile}"`, async () => {
         let grants = 0;
@@ -60,6 +61,19 @@ describe("a simulated system", () => {
       "E1",
     ])
       expect(decided.get(property), property).toBeGreaterThan(0);
+  });
+
+  test("reuses retained mutexes, and recalls them while nobody uses them", async () => {
+    let reused = 0;
+    let recalled = 0;
+    for (let seed = 1; seed <= RETAINED_SEEDS; seed += 1) {
+      const { violations, checked } = await runPlan(planOf(seed, "retained-mutex", "none"));
+      expect(violations, `seed ${seed}`).toEqual([]);
+      reused += checked.get("leases of retained claims") ?? 0;
+      recalled += checked.get("recalls of unused claims") ?? 0;
+    }
+    expect(reused).toBeGreaterThan(RETAINED_SEEDS);
+    expect(recalled).toBeGreaterThan(0);
   });
 
   test("grants the lock after a killed holder, and skips a killed waiter", async () => {

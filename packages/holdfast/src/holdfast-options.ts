@@ -4,6 +4,7 @@ import { checkClientName, checkKey, checkPrefix, show, unknownOption } from "./c
 import type { ExportedLease } from "./core/lease.js";
 import type { AcquireOptions } from "./core/options.js";
 import { checkOneOf, checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from "./core/options.js";
+import type { Retention } from "./core/retention.js";
 import type { Store } from "./core/store.js";
 import type { FailoverGrace } from "./server/lineage.js";
 
@@ -105,6 +106,13 @@ export interface LockOptions {
    * @default 1_000 with `key`, else 3_000
    */
   readonly recheckMs?: number | undefined;
+
+  /**
+   * Keeps the lock for this process after a release, until another process wants it: the result of `retain` of
+   * `holdfast/retain`. If this process crashes meanwhile, others wait until the lease expires. Cannot be combined with `key`.
+   * @default undefined: a release gives the lock back immediately
+   */
+  readonly retain?: Retention | undefined;
 }
 
 /** Default of `recheckMs` for a lock that other client libraries share. */
@@ -197,9 +205,11 @@ export function checkKnown<Options extends object>(
  * @throws TypeError, RangeError  an invalid option; the message names the option, its range and the value received
  */
 export function checkLockOptions(options: LockOptions): LockOptions {
-  const { key, recheckMs } = checkKnown(options, ["key", "recheckMs"]);
+  const { key, recheckMs, retain } = checkKnown(options, ["key", "recheckMs", "retain"]);
   if (recheckMs !== undefined) checkWhole("recheckMs", recheckMs, 10, LONGEST_RECHECK_MS);
-  if (key === undefined) return recheckMs === undefined ? {} : { recheckMs };
+  if (retain !== undefined && (key !== undefined || retain?.keep === undefined))
+    throw new TypeError(`retain must be the result of retain(), without key; got ${show(retain)}`);
+  if (key === undefined) return { recheckMs, retain };
   return { key: checkKey(key), recheckMs: recheckMs ?? SHARED_RECHECK_MS };
 }
 

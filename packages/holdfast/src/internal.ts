@@ -76,7 +76,7 @@ export { cleanUp, insist } from "./core/release.js";
 export type { Runtime, Timer } from "./core/runtime.js";
 export { SharedTimer } from "./core/runtime.js";
 export type { ClientRecord, Occupant, Session } from "./core/session.js";
-export { fixed, type Outcome, type ServerAddress, sha1Of } from "./core/store.js";
+export { fixed, inert, type Outcome, type ScriptText, type ServerAddress, sha1Of } from "./core/store.js";
 export { Deadline, DRIFT_RATE, now } from "./core/time.js";
 export { Waiter } from "./core/waiter.js";
 export { latchProtocol } from "./count-down-latch/protocol.js";

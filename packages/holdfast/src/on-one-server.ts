@@ -76,9 +76,10 @@ export function onOneServer(store: Store, { runtime, options, isOwnStore, handOf
   // Runs on every acquire, so it does as little as possible.
   const mutexProtocolOf = (kind: string, name: string, lockOptions?: LockOptions): MutexProtocol => {
     checkName(name);
-    const { key, recheckMs } = lockOptions === undefined ? NO_OPTIONS : checkLockOptions(lockOptions);
+    const checked = lockOptions === undefined ? NO_OPTIONS : checkLockOptions(lockOptions);
+    const { key } = checked;
     const keys = key === undefined ? lockKeys(prefix, "mutex", name) : mappedKeys(prefix, "mutex", key);
-    return new MutexProtocol({ store, name, key, keys, inbox: session.inboxOf(keys.tag), recheckMs }, kind);
+    return new MutexProtocol({ ...checked, store, name, keys, inbox: session.inboxOf(keys.tag) }, kind);
   };
   return {
     session,

@@ -12,8 +12,9 @@ export function hasReplicas(column: Column): boolean {
   return column === "T" || column === "C";
 }
 
-/** The release mode: a row that repeats another with background releases has a suffix in its name. */
+/** The release mode: a row that repeats another with background releases or retained mutexes has a suffix in its name. */
 export function releasesOf({ row }: Pick<Cell, "row">): Releases {
+  if (row.endsWith("-retained")) return "retained";
   return row.endsWith("-background") ? "background" : "awaited";
 }
 

@@ -11,8 +11,11 @@ import type { Reach } from "./stage.js";
 /** The failover grace of the library. A quorum has no such option; `off` is a deliberate mistake there. */
 export type Grace = "auto" | "strict" | "off";
 
-/** How clients hold: with `acquire` and `release`, or with `run`, which does not await the release. */
-export type Releases = "awaited" | "background";
+/**
+ * How clients hold: with `acquire` and `release`, with `run`, which does not await the release, or with the same `run` of
+ * a mutex that the process retains for a third of the lease.
+ */
+export type Releases = "awaited" | "background" | "retained";
 
 /** How a subject reaches its server, and its clock settings. */
 export interface SubjectSettings {

@@ -1,14 +1,14 @@
 /** The arrival of requests at the server: any request in flight may arrive next, and some arrive twice. */
 import { LEASE_TICKS } from "./canonical.js";
 import type { Step } from "./explore.js";
-import { INBOX } from "./lock-kinds.js";
+import { INBOX, tokensOf } from "./lock-kinds.js";
 import { type Claim, copyOf, type LockState, type Reply, type Request } from "./lock-state.js";
 import type { Place } from "./place.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 
 /** The parts of a world that a delivery needs. */
 export interface Receiving {
-  readonly setting: { readonly clockStands?: boolean };
+  readonly setting: { readonly clockStands?: boolean; readonly stepUs?: number };
   readonly places: readonly Place[];
   listening(state: LockState): string[];
   name(number: number): string;
@@ -56,15 +56,22 @@ export async function addDeliveries(
       for (const [channel, message] of outcome.told) {
         const [to, granted] = message.slice(1).split(" ").map(Number);
         const target = recipient(world, channel.slice(INBOX.length), to ?? -1, state);
-        if (target >= 0) next.pushes.push([target, granted ?? 0, 0, 0]);
+        // A client keeps the last of the tokens that its grant reserves.
+        const last = granted === undefined ? 0 : granted + tokensIn(world.places[target]) - 1;
+        if (target >= 0) next.pushes.push([target, last, 0, 0]);
       }
       const violation = world.broken(state, next, request, outcome, outcome.held);
-      if (world.setting.clockStands !== true) next.t += 1;
+      if (world.setting.clockStands !== true) next.t += world.setting.stepUs ?? 1;
       const how = orphan === 0 ? "" : orphan === 1 ? " (late)" : " (second copy)";
       const copied = isCopied ? ", and will arrive once more" : "";
       steps.push({ label: `${verb} of ${world.name(number)} runs${how}${copied}`, next, isFault: isCopied, violation });
     }
   }
+}
+
+/** How many tokens a grant to that claim reserves. */
+function tokensIn(place: Place | undefined): number {
+  return place?.role === "retain" ? tokensOf(place.owner) : 1;
 }
 
 /** Marks grants in flight as older than the server's "wait" reply. */

@@ -3,6 +3,7 @@ import {
   type Budget,
   type Claim,
   idleClaim,
+  type KeepPart,
   type LockState,
   type SharedPart,
   type SidePart,
@@ -30,6 +31,8 @@ export const NO_WAIT: WaitPart = {
 export const READS: SidePart = { isWriter: 0, doubt: 0, asked: 0, change: 0, renewal: 0, robbed: 0, stole: 0 };
 /** The initial values of a re-entrant claim. */
 export const NO_LEASES: SharedPart = { leases: 0, late: 0, age: 0 };
+/** The beginning of a claim that may be retained. */
+export const NOT_KEPT: KeepPart = { may: 0, was: 0, owed: 0 };
 /** No faults except delayed messages. */
 export const NO_FAULTS: Budget = {
   delays: 2,
@@ -49,17 +52,20 @@ const claims = fieldsOf(idleClaim());
 const waits = fieldsOf(NO_WAIT);
 const sides = fieldsOf(READS);
 const shares = fieldsOf(NO_LEASES);
+const keeps = fieldsOf(NOT_KEPT);
 const budgets = fieldsOf(NO_FAULTS);
 
 /** `state` as text. */
 export function encode(state: LockState): string {
   const { t, held, requests, replies, pushes, dead, deaf, frozen, due, gone, paid, late } = state;
   const of = state.claims.map((claim) => {
-    const { wait, side, shared } = claim;
+    const { wait, side, shared, keep } = claim;
+    if (keep) return [claims.values(claim), keeps.values(keep)];
     const part = wait ? waits.values(wait) : side ? sides.values(side) : shared ? shares.values(shared) : 0;
     return [claims.values(claim), part];
   });
-  const kind = state.claims[0]?.wait ? 1 : state.claims[0]?.side ? 2 : state.claims[0]?.shared ? 3 : 0;
+  const [first] = state.claims;
+  const kind = first?.wait ? 1 : first?.side ? 2 : first?.shared ? 3 : first?.keep ? 4 : 0;
   const left = budgets.values(state.budget);
   const groups = [dead, deaf, frozen, due, gone, paid];
   return JSON.stringify([t, held, kind, of, requests, replies, pushes, left, ...groups, late]);
@@ -77,6 +83,7 @@ export function decode(text: string): LockState {
       if (kind === 1) claim.wait = waits.object(part);
       if (kind === 2) claim.side = sides.object(part);
       if (kind === 3) claim.shared = shares.object(part);
+      if (kind === 4) claim.keep = keeps.object(part);
       return claim;
     }),
     requests,

@@ -34,6 +34,11 @@ export function ownerOf(client: string, number: number, weight: number, protocol
   return protocol === 0 ? owner : `${owner}/;${HAND_OFF_MS}`;
 }
 
+/** How many tokens a grant of a mutex reserves for that owner. */
+export function tokensOf(owner: string): number {
+  return Number(owner.split("/")[3]);
+}
+
 /** The script name for the protocol of the client of `owner`. */
 function scriptOf(name: string, owner: string): string {
   return owner.includes(";") ? name : `0/${name}`;
@@ -51,7 +56,7 @@ export const mutexKind: LockKind = {
     const keys = ["l", "f", "q", ...handed, ...handed.map(() => "p")];
     switch (verb) {
       case "acquire":
-        return { script, keys, args: [owner, LEASE_MS, FENCE_MS, 1, enqueue ? 1 : 0, INBOX] };
+        return { script, keys, args: [owner, LEASE_MS, FENCE_MS, tokensOf(owner), enqueue ? 1 : 0, INBOX] };
       case "extend":
       case "confirm":
         return { script, keys: ["l", "f", ...handed], args: [owner, token, LEASE_MS] };

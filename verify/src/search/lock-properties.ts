@@ -100,7 +100,9 @@ export function brokenOnServer(
   const isFreed =
     (verb === "acquire" && !had.has(caller)) ||
     (!["acquire", "extend", "confirm", "renew"].includes(verb) && (kind.capacity > 1 || had.size > 0));
-  if (head !== undefined && isFreed && used + Number(head.split("/")[3]) <= kind.capacity) {
+  const weight = world.places.find(({ owner }) => owner === head)?.weight ?? 1;
+  const isPaused = after.some(([key]) => key === "p");
+  if (head !== undefined && isFreed && !isPaused && used + weight <= kind.capacity) {
     return "L3: it is free, and somebody waits for it";
   }
   return undefined;

@@ -30,6 +30,8 @@ export interface LockSetting {
   readonly budget: Partial<Budget>;
   /** Whether the server's clock stands still within a tick, so that timestamps repeat. */
   readonly clockStands?: boolean;
+  /** How far the server's clock goes from one script to the next, in µs; 1 by default. More than a grant reserves tokens. */
+  readonly stepUs?: number;
   /** The only phase in which requests may time out; by default they may in every phase. */
   readonly unansweredIn?: Phase;
   /** Whether a claim handles the reply to its request before anything else, so that no request of it arrives late. */

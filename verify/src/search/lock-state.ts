@@ -28,13 +28,18 @@ export type ClientRule =
   | "loss-ends-all"
   | "no-entry-when-lost"
   | "entry-keeps-token"
-  | "over-with-the-last";
+  | "over-with-the-last"
+  | "recall-gives-back"
+  | "recall-in-use"
+  | "recalled-is-over"
+  | "reuse-by-the-clock"
+  | "asked-once";
 
 /**
  * The phase of a claim: not begun, asking or waiting, confirming before its caller is notified, holding, releasing,
- * releasing too late, leaving, ended, or its process has died. `void` is a claim that was never made.
+ * releasing too late, kept by its process after a release, leaving, ended, or its process has died.
  */
-export type Phase = "idle" | "ask" | "conf" | "held" | "rel" | "late" | "dep" | "end" | "dead";
+export type Phase = "idle" | "ask" | "conf" | "held" | "rel" | "late" | "kept" | "dep" | "end" | "dead";
 
 /**
  * The scripts of a lock and of a condition. `quit` ends a wait without a signal; `confirm` is an `extend` before the
@@ -50,7 +55,8 @@ export type Verb =
   | "quit"
   | "signal"
   | "reweigh"
-  | "renew";
+  | "renew"
+  | "pause";
 
 /** What a claim of a condition's world knows, followed by what only the search knows. */
 export interface WaitPart {
@@ -103,6 +109,16 @@ export interface SharedPart {
   age: number;
 }
 
+/** What a claim that its process may retain knows. */
+export interface KeepPart {
+  /** Whether a release may still keep it. */
+  may: 0 | 1;
+  /** Whether it is given back after it was kept. */
+  was: 0 | 1;
+  /** Whether another claim has asked for the lock since the server granted it; known only to the search. */
+  owed: 0 | 1;
+}
+
 /** One claim. Names are short because they are part of a state's text. Ages are in ticks, up to `OLD`. */
 export interface Claim {
   ph: Phase;
@@ -134,6 +150,7 @@ export interface Claim {
   wait?: WaitPart;
   side?: SidePart;
   shared?: SharedPart;
+  keep?: KeepPart;
 }
 
 /** A request in flight: `orphan` is 1 if its reply is not awaited, 2 if it is a second copy. */
@@ -233,6 +250,7 @@ export function copyOf(state: LockState): LockState {
       if (claim.wait !== undefined) copy.wait = { ...claim.wait };
       if (claim.side !== undefined) copy.side = { ...claim.side };
       if (claim.shared !== undefined) copy.shared = { ...claim.shared };
+      if (claim.keep !== undefined) copy.keep = { ...claim.keep };
       return copy;
     }),
     requests: state.requests.map((request) => [...request]),

@@ -21,6 +21,8 @@ import { accountOfPlaces, lastsTooLong } from "./provisional.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 import { alikeFirst } from "./symmetry.js";
 
+/** How many tokens a claim that may be retained reserves. The number tells the scripts that it may. */
+const RETAINED_TOKENS = 31;
 /** How long a queue is kept after the last request, in ms. */
 const QUEUE_MS = 60_000;
 
@@ -52,7 +54,8 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
         const shown = this.off.has("fresh-claim") ? number++ - nth : number++;
         const role = setting.roles?.[client]?.[nth] ?? "plain";
         const protocol = setting.protocols?.[client] ?? 1;
-        return { client, weight, role, protocol, owner: ownerOf(LETTERS[client] ?? "", shown, weight, protocol) };
+        const amount = role === "retain" ? RETAINED_TOKENS : weight;
+        return { client, weight, role, protocol, owner: ownerOf(LETTERS[client] ?? "", shown, amount, protocol) };
       }),
     );
     this.clients = make(this.places, this.off);
@@ -173,7 +176,7 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
   }
 
   /** The script call of a request. */
-  callOf([number, verb, token]: Request): Call {
+  callOf([number, verb, token]: Request, _state?: LockState): Call {
     const { owner, weight } = this.places[number] as Place;
     return this.setting.kind.call(verb, owner, weight, token, this.setting.enqueue);
   }

@@ -28,6 +28,7 @@ const WANTED = [
   "condition/signal",
   "condition/leave",
   "web-locks/steal",
+  "pausing/pause",
 ] as const;
 
 /** Uses the library in every way that sends one of the wanted scripts. @throws Error  one of them was not sent */
@@ -56,6 +57,8 @@ export async function productionScripts(): Promise<ScriptTexts> {
     await changed.signal(held);
     await changed.wait(held, { waitMs: 1 }).catch(() => {});
     await (await mutex.acquire()).release();
+    await holdfast.pause("seen", { by: "the search", label: "to see the script" });
+    await holdfast.resume("seen", { by: "the search" });
 
     const lock = holdfast.readWriteLock("seen");
     const writer = await lock.write.acquire();

@@ -11,6 +11,7 @@ import type { ScriptTexts } from "./production-scripts.js";
 import { PROVISIONAL_RULES } from "./provisional-rules.js";
 import { READ_WRITE_RULES } from "./read-write-rules.js";
 import { REENTRANT_RULES } from "./reentrant-rules.js";
+import { RETAIN_RULES } from "./retain-rules.js";
 import type { Rule } from "./rule.js";
 import { STEAL_RULES } from "./steal-rules.js";
 import { TIMED_RULES } from "./timed-rules.js";
@@ -23,6 +24,7 @@ export const RULES: readonly Rule[] = [
   ...CONDITION_RULES,
   ...READ_WRITE_RULES,
   ...STEAL_RULES,
+  ...RETAIN_RULES,
   ...REENTRANT_RULES,
   ...TOKEN_RULES,
   ...TIMED_RULES,

@@ -13,6 +13,8 @@ import { readWrite } from "./read-write-rules.js";
 import { ReadWriteWorld } from "./read-write-world.js";
 import { reentrant } from "./reentrant-rules.js";
 import { ReentrantWorld } from "./reentrant-world.js";
+import { retained } from "./retain-rules.js";
+import { RetainWorld } from "./retain-world.js";
 import type { MakeWorld } from "./rule.js";
 import type { Server } from "./server.js";
 import { steal } from "./steal-rules.js";
@@ -253,6 +255,19 @@ export const WORLDS: readonly Setting[] = [
     limits(
       "3 clients, a reader, a writer and a thief, 1 request sent twice, 1 call without an answer",
       steal([READ, WRITE, WRITE], [PLAIN, PLAIN, STEAL], { copies: 1, timeouts: 1, delays: 0 }),
+    ),
+  ),
+  world(
+    RetainWorld,
+    "W14",
+    "mutex that a process retains after its release: others queue, try, pause it, or freeze",
+    limits(
+      "2 clients, 1 + 2 claims, of which one pauses, 1 reuse, 1 freeze",
+      retained([["retain"], ["plain", "pause"]], { entries: 1, freezes: 1 }),
+    ),
+    limits(
+      "3 clients, 2 + 1 + 1 claims, of which one tries, 2 reuses, 1 freeze, 1 message lost",
+      retained([["retain", "retain"], ["plain"], ["try"]], { entries: 2, freezes: 1, pushes: 1 }),
     ),
   ),
   world(

@@ -13,7 +13,7 @@ export const FIRST_CROWD_ID = 2_001;
 const STREAM = 7 * 4_294_967_296;
 
 /** Kinds of locks whose callers in one process share a claim. */
-const SHARING: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "multi-lock", "condition"]);
+const SHARING: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "multi-lock", "condition", "retained-mutex"]);
 
 const LEASES = [100, 250, 1_000, 2_000] as const;
 const WAITS = [20, 300, 3_000, 8_000, Infinity, Infinity] as const;

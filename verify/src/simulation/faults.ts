@@ -118,7 +118,7 @@ function strike(world: World<Member>, fault: FaultEvent): void {
       return;
     case "step-server-clock":
       // If the clock falls behind the issued tokens, tokens keep rising only while the server remembers the last one.
-      if (fault.byMs > 0) world.judge.loseGround("exclusion");
+      if (fault.byMs > 0) doubtLeases(world);
       else if (world.setup.profile === "forgets") world.judge.loseGround("tokens");
       world.clock.step(fault.byMs);
       return;
@@ -144,7 +144,16 @@ function strike(world: World<Member>, fault: FaultEvent): void {
 
 /** A host that slept and whose wall clock went back cannot know how late it is; the documentation says so. */
 function doubtClocks(world: World, process: SimulatedProcess): void {
-  if (process.mayLag(LONGEST_LEASE_MS)) world.judge.loseGround("exclusion");
+  if (process.mayLag(LONGEST_LEASE_MS)) doubtLeases(world);
+}
+
+/**
+ * A process may rely on a lease that is over on the server. If it retains the claim, the next lease begins without a
+ * request, so its token may be lower than that of a later grant. See docs/adr/146.
+ */
+function doubtLeases(world: World): void {
+  world.judge.loseGround("exclusion");
+  if (world.setup.kind === "retained-mutex") world.judge.loseGround("tokens");
 }
 
 /** Records the fault. A process that has already ended is not killed again. */

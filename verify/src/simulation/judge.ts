@@ -56,7 +56,7 @@ export class Judge {
     this.recorder = recorder;
     this.network = network;
     const violated = (property: string, text: string): void => this.violated(property, text);
-    this.leases = new LeaseWatch(now, violated, recorder, plan.profile === "none");
+    this.leases = new LeaseWatch(now, violated, recorder, plan.profile === "none", plan.oldProcess);
     this.queues = new QueueWatch(now, this);
   }
 

@@ -33,11 +33,12 @@ export class LeaseWatch {
     violated: (property: string, text: string) => void,
     recorder: Recorder,
     isFair: boolean,
+    oldProcess?: number,
   ) {
     this.#now = now;
     this.#violated = violated;
     this.#recorder = recorder;
-    this.losses = new LossWatch(now, violated, recorder, isFair);
+    this.losses = new LossWatch(now, violated, recorder, isFair, oldProcess);
   }
 
   /** Records that a lease begins now. */

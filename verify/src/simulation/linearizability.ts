@@ -40,11 +40,12 @@ function orZero(model: Model<Latch, Operation>): Model<Latch, Operation> {
 }
 
 /** The operations that depend on the lock on the server. The sweeps judge the others. */
-function counts(operation: Operation, { isResized, exclusionUntilMs }: Circumstances): boolean {
+function counts(operation: Operation, { kind, isResized, exclusionUntilMs }: Circumstances): boolean {
   const { verb, outcome, refusal, deliveredMs } = operation;
   // A grant that crossed with the caller's leaving has its own record, as does one that no call returned with. If
   // permits were reduced for a while, a refusal for lack of permits cannot be checked.
-  if (verb === "acquire" && outcome === "no") return refusal === "busy" && !isResized;
+  // A retained lock is busy for others after its last caller has released it.
+  if (verb === "acquire" && outcome === "no") return refusal === "busy" && !isResized && kind !== "retained-mutex";
   // The history ends at this instant, and everything that is known to have succeeded took effect before. A later
   // grant cannot explain any of it. As an operation with an unknown outcome it would only double the search.
   if (verb === "acquire" && outcome === "info" && deliveredMs !== undefined) return deliveredMs < exclusionUntilMs;

@@ -19,23 +19,29 @@ export class LossWatch {
   readonly #violated: (property: string, text: string) => void;
   readonly #recorder: Recorder;
   readonly #isFair: boolean;
+  readonly #oldProcess: string | undefined;
   /**
    * Compares the validity that a lease reports, in true ms at most, with the server; undefined if the server is not
    * read.
    */
   compare: ((view: View, leftMs: number) => void) | undefined;
 
-  /** @param isFair  whether there are no faults between live processes and the server */
+  /**
+   * @param isFair      whether there are no faults between live processes and the server
+   * @param oldProcess  the index of the process of protocol 0, if there is one
+   */
   constructor(
     now: () => number,
     violated: (property: string, text: string) => void,
     recorder: Recorder,
     isFair: boolean,
+    oldProcess?: number,
   ) {
     this.#now = now;
     this.#violated = violated;
     this.#recorder = recorder;
     this.#isFair = isFair;
+    this.#oldProcess = oldProcess === undefined ? undefined : `p${oldProcess}`;
   }
 
   /** The validity that the lease reports, in true ms at most; checked against everything that is known. */
@@ -100,6 +106,8 @@ export class LossWatch {
   #checkReason({ lease, process, lockName, mayBeTaken, isRenewed }: View): void {
     const { reason } = lease.signal.reason as { readonly reason?: string };
     if (mayBeTaken) return;
+    // After a suspension of the host, protocol 0 reported an expired lease as lost when the next grant arrived.
+    if (process.name === this.#oldProcess && process.partedAtMs !== -Infinity && reason === "server-lost") return;
     if (reason === "server-lost" || reason === "force-released")
       this.#violated("S1", `${process.name}: the lease of ${lockName} is lost as ${reason}, and nobody took it`);
     if (this.#isFair && isRenewed && reason === "expired")

@@ -10,3 +10,9 @@ export function handOffMsIn(owner: string): number | undefined {
   const ms = /;(\d+)(?:\/[+-]\d+)?$/.exec(owner)?.[1];
   return ms === undefined ? undefined : Number(ms);
 }
+
+/** Whether its process may retain the claim: it reserves an odd number of tokens above 1, see docs/adr/146. */
+export function isRetainable(owner: string): boolean {
+  const amount = Number(owner.split("/")[3]);
+  return amount > 1 && amount % 2 === 1;
+}

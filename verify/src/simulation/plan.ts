@@ -10,6 +10,7 @@ import { handOffMsOf, STALLS_END_MS, stallsOf } from "./hand-offs.js";
 import { newcomersOf } from "./newcomers.js";
 import { oldProcessOf } from "./protocol-0.js";
 import { Random } from "./random.js";
+import { repeatsOf } from "./repeats.js";
 import type { Session } from "./session.js";
 import type { Weather } from "./weather.js";
 
@@ -66,6 +67,7 @@ export function planOf(seed: number, kind: string, profile: Profile): Plan {
   const faults = Array.from({ length: faultCount }, () => drawFault(random, ids, processCount, profile));
   const commandTimeoutMs = random.pick([100, 400, 1_000, 2_000]);
   sessions.push(...crowdsOf(seed, kind, processCount, lockCount), ...newcomersOf(seed, kind, processCount, lockCount));
+  sessions.push(...repeatsOf(seed, kind, processCount));
   if (profile !== "none") faults.push(...drawnSince(seed, processCount, faultCount > 0));
   if (profile === "stalls" || faultCount > 0) faults.push(...stallsOf(seed, processCount, profile === "stalls"));
   const oldProcess = oldProcessOf(seed, kind, processCount);

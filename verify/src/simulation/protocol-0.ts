@@ -24,6 +24,7 @@ const STREAM = 29 * 4_294_967_296;
 /** Kinds of locks with hand-over for which the judges need not know the old scripts' keys. */
 const KINDS: ReadonlySet<string> = new Set([
   "mutex",
+  "retained-mutex",
   "reentrant-mutex",
   "multi-lock",
   "election",

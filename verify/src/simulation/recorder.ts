@@ -19,7 +19,10 @@ import { type ServerGrant, ServerTruth } from "./server-truth.js";
 import type { Witness } from "./witness.js";
 
 /** Kinds of the simulation whose locks are of another kind on the server. */
-const KIND_OF: ReadonlyMap<string, Kind> = new Map([["condition", "mutex"]]);
+const KIND_OF: ReadonlyMap<string, Kind> = new Map([
+  ["condition", "mutex"],
+  ["retained-mutex", "mutex"],
+]);
 
 const EXTENDS: ReadonlySet<string> = new Set(["mutex/extend", "election/extend", "permits/extend", "permits/confirm"]);
 

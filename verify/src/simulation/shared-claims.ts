@@ -9,7 +9,7 @@ import { isOfCrowd } from "./crowds.js";
 import { lockOf } from "./lock-of.js";
 import type { Call } from "./network.js";
 import type { Queued } from "./order.js";
-import { labelIn } from "./owners.js";
+import { isRetainable, labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 
 /** How long after its grant arrived a claim is handed on between callers, on the clock of its process, in ms. */
@@ -105,13 +105,14 @@ export class SharedClaims {
       claim.firstToken = token;
       claim.beganMs = process.monotonicMs();
     } else this.#checkTurn(claim, nth, lease);
-    this.#checkCame(lease);
+    // A retained claim serves callers that call after its grant. Nothing is granted in between.
+    if (nth === 0 || !isRetainable(lease.owner)) this.#checkCame(lease);
     return nth;
   }
 
   /** F1, L6 and S2, for hand-overs without the server. */
   #checkTurn(
-    { owner, firstToken, beganMs }: SharedClaim,
+    { owner, leaseMs, firstToken, beganMs }: SharedClaim,
     nth: number,
     { process, lockName, token, validForMs }: Beginning,
   ): void {
@@ -119,10 +120,14 @@ export class SharedClaims {
     this.#decided("leases handed on");
     if (token !== firstToken + nth) this.#violated("F1", `${who} has token ${token}, and the first had ${firstToken}`);
     if (nth >= reservedBy(owner)) this.#violated("L6", `${who} is one more than a grant is good for`);
+    if (validForMs <= 0) this.#violated("S2", `${who} began when the claim was over`);
     const tookMs = process.monotonicMs() - beganMs;
     // Tolerates rounding: each earlier lease was recorded a moment after its predecessor.
-    if (tookMs >= BATCH_MS + 0.001) this.#violated("L6", `${who} began ${tookMs.toFixed(1)} ms after the first`);
-    if (validForMs <= 0) this.#violated("S2", `${who} began when the claim was over`);
+    if (tookMs < BATCH_MS + 0.001) return;
+    if (!isRetainable(owner)) this.#violated("L6", `${who} began ${tookMs.toFixed(1)} ms after the first`);
+    else if (validForMs < leaseMs / 2)
+      this.#violated("L6", `${who} began with ${validForMs.toFixed(1)} of ${leaseMs} ms left`);
+    else this.#decided("leases of retained claims");
   }
 
   /** F2: a caller that calls after the server made a grant may already know of a later grant. */
@@ -139,6 +144,8 @@ export class SharedClaims {
 
   /** S5: the nth lease was released without a reply. @returns false if its claim is not shared */
   handedOn(owner: string, nth: number, who: string): boolean {
+    // Its process keeps it, so no other lease has to begin.
+    if (isRetainable(owner)) return true;
     const claim = this.#claims.get(owner);
     if (claim === undefined) return false;
     this.#handedOn.push({ claim, nth, who });
@@ -158,6 +165,6 @@ export class SharedClaims {
 function reservedBy(owner: string): number {
   const amount = Number(owner.split("/")[3]);
   // Only these sizes are guaranteed; unit tests check that not every claim reserves 128.
-  if (amount !== 32 && amount !== 128) throw new Error(`${owner} reserves ${amount} tokens`);
+  if (amount !== 32 && amount !== 128 && !isRetainable(owner)) throw new Error(`${owner} reserves ${amount} tokens`);
   return amount;
 }

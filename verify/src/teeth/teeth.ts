@@ -9,6 +9,7 @@ import { HANDING_OVER } from "./mistakes/handing-over.js";
 import { HOLDING } from "./mistakes/holding.js";
 import { PERMITS } from "./mistakes/permits.js";
 import { QUORUM } from "./mistakes/quorum.js";
+import { RETAINING } from "./mistakes/retaining.js";
 import { SHARING } from "./mistakes/sharing.js";
 import { STEALING } from "./mistakes/stealing.js";
 import { TOKENS } from "./mistakes/tokens.js";
@@ -20,6 +21,7 @@ export const TEETH: readonly Tooth[] = [
   ...ACQUIRING,
   ...WAITING,
   ...SHARING,
+  ...RETAINING,
   ...HANDING_OVER,
   ...HOLDING,
   ...ENDING,

@@ -4,7 +4,7 @@
  */
 import { hostname } from "node:os";
 import { call } from "../core/call.js";
-import { ProtocolError, StoreError } from "../core/errors.js";
+import { ProtocolError, StoreError, warn } from "../core/errors.js";
 import type { Guard, Question } from "../core/guard.js";
 import type { Runtime } from "../core/runtime.js";
 import { type ClientRecord, type ClientRecords, KEEP_MS } from "../core/session.js";
@@ -110,13 +110,12 @@ const warned = new Set<string>();
 function warnOfSharedId(clientId: string, [host = "", pid = ""]: readonly string[]): void {
   if (warned.has(clientId)) return;
   warned.add(clientId);
-  process.emitWarning(`Holdfast client ${clientId} runs in two processes: in this one, and as pid ${pid} on ${host}.`, {
-    type: "HoldfastWarning",
-    code: "HOLDFAST_SHARED_ID",
-    detail:
-      "Both may be granted the same lock at the same time, with the same token. This happens when a process is copied, as by a snapshot of " +
+  warn(
+    "HOLDFAST_SHARED_ID",
+    `Holdfast client ${clientId} runs in two processes: in this one, and as pid ${pid} on ${host}.`,
+    "Both may be granted the same lock at the same time, with the same token. This happens when a process is copied, as by a snapshot of " +
       "a virtual machine or by CRIU. Restart both, and call createHoldfast after the snapshot is restored.",
-  });
+  );
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The operations that create a lease: acquire, tryAcquire, run and adopt. All held kinds share them. */
 
-import { AcquireTimeoutError, LeaseLostError, PausedError, StoreError, unknownOutcome } from "./errors.js";
+import { AcquireTimeoutError, LeaseLostError, lateGrant, PausedError, StoreError } from "./errors.js";
 import { type PublishedCall, publishAcquire, publishingEnds, publishUngranted } from "./events.js";
 import { Hold, hold } from "./hold.js";
 import { firstHolder } from "./inspection.js";
@@ -62,9 +62,16 @@ async function acquireAlone<Held extends Lease>(
   make: MakeLease<Held>,
 ): Promise<Held> {
   const calledAtMs = options.waitMs > 0 ? 0 : session.runtime.monotonicMs();
-  const end = await waitForGrant(session, protocol, options, (granted) => hold(session, protocol, granted, options));
+  const end = await holdAlone(session, protocol, options);
   if (end instanceof Hold) return make(end);
   throw await timeoutError(session, protocol, options, end, calledAtMs);
+}
+
+function holdAlone(session: Session, protocol: LockProtocol, options: ResolvedOptions): Promise<Hold | TimedOut> {
+  const ask = (): Promise<Hold | TimedOut> =>
+    waitForGrant(session, protocol, options, (granted) => hold(session, protocol, granted, options));
+  // No caller of this process uses a retained claim, so it must not make this call fail.
+  return session.retained?.get(protocol.key)?.end().then(ask) ?? ask();
 }
 
 /**
@@ -81,7 +88,8 @@ export async function timeoutError(
   calledAtMs: number,
 ): Promise<AcquireTimeoutError | PausedError> {
   // A call that did not wait has not inspected the lock yet, because `tryAcquire` does not need the state.
-  const { state, unseen } = waitMs > 0 ? end : await inspected(session, protocol, calledAtMs);
+  const timeoutMs = session.commandTimeoutMs;
+  const { state, unseen } = waitMs > 0 ? end : await session.inspections.inspect(protocol, { calledAtMs, timeoutMs });
   const pause = standingPause(session, state);
   if (pause !== undefined && !throughPause) return new PausedError(protocol.name, pause);
   const holder = await firstHolder(session, state);
@@ -96,15 +104,6 @@ export async function timeoutError(
   });
 }
 
-/** Inspects the lock for the error message. Returns the state, or the reason why it cannot be read. Never rejects. */
-async function inspected(session: Session, protocol: WaitProtocol, calledAtMs: number): Promise<TimedOut> {
-  try {
-    return { state: await session.inspections.inspect(protocol, { calledAtMs, timeoutMs: session.commandTimeoutMs }) };
-  } catch (unseen) {
-    return { state: undefined, unseen };
-  }
-}
-
 /** Makes one attempt. Returns null if the lock is taken. @throws StoreError, ClosedError */
 export async function tryAcquire<Held extends Lease>(
   session: Session,
@@ -112,8 +111,7 @@ export async function tryAcquire<Held extends Lease>(
   options: ResolvedOptions,
   make: MakeLease<Held>,
 ): Promise<Held | null> {
-  const once = { ...options, waitMs: 0 };
-  const end = await waitForGrant(session, protocol, once, (granted) => hold(session, protocol, granted, once));
+  const end = await holdAlone(session, protocol, { ...options, waitMs: 0 });
   return end instanceof Hold ? make(end) : null;
 }
 
@@ -187,7 +185,7 @@ export async function adopt<Held extends Lease>(
     // A close in progress has already asked the existing holders to end. It would end this lease while its work still runs.
     session.assertOpen(protocol.name);
   } catch (error) {
-    void cleanUp(session, protocol, claim, false, session.commandTimeoutMs);
+    void cleanUp(session, protocol, claim, false);
     throw error;
   }
   // The lease keeps its own token, not the last one that its claim had reserved.
@@ -214,12 +212,12 @@ async function adoptSurely(
         if (confirmed !== "extended") outcome = confirmed;
       }
       if (outcome === "adopted" && msUntil(validUntil(setAt, to.claim.leaseMs), session.runtime) <= 0) {
-        throw unknownOutcome(protocol.name, "the reply arrived after the lease that it granted had ended");
+        throw lateGrant(protocol.name);
       }
       return { outcome, setAt };
     } catch (error) {
       if (isRepeated || !(error instanceof StoreError) || !error.transient) {
-        void cleanUp(session, protocol, to.claim, true, session.commandTimeoutMs);
+        void cleanUp(session, protocol, to.claim, true);
         throw error;
       }
     }
@@ -253,7 +251,7 @@ export function waitForGrant<Kept = Granted>(
           resolve(keep(granted));
           if (protocol.holdsNothing === true) publishUngranted(call, "passed");
         } catch (error) {
-          void cleanUp(session, protocol, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
+          void cleanUp(session, protocol, granted.claim, granted.mayStillRun());
           ends.failed(error);
         }
       },

@@ -154,7 +154,7 @@ export class Batch implements SharedClaim, Unconfirmed {
  */
 export function serve(
   session: Session,
-  { claim, token, slots, setAt, provisionalMs, isHandedOver, mayStillRun }: Granted,
+  granted: Granted,
   caller: Caller,
   place: number,
   at: Moment,
@@ -163,9 +163,9 @@ export function serve(
   caller.leave();
   const waitedMs = caller.deadline.waitedMs(at.monotonicMs);
   const call = caller.deadline.startedAt;
-  const lastToken = token + claim.amount - 1;
-  const granted = { claim, token: lastToken, slots, setAt, provisionalMs, isHandedOver, waitedMs, call, mayStillRun };
-  caller.ends.held(hold(session, caller.protocol, granted, caller.options, token + place, sharedClaim, at));
+  const { claim, token } = granted;
+  const own = { ...granted, token: token + claim.amount - 1, waitedMs, call };
+  caller.ends.held(hold(session, caller.protocol, own, caller.options, token + place, sharedClaim, at));
 }
 
 /** Stands for the claim of a caller for which no claim could be created. */

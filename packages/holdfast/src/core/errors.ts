@@ -400,6 +400,11 @@ export function unknownOutcome(lockName: string, why: string): StoreError {
   return new StoreError(lockName, { mayHaveRun: true, transient: true, cause: new Error(why) });
 }
 
+/** Returns the error of a grant whose reply arrived too late. */
+export function lateGrant(lockName: string): StoreError {
+  return unknownOutcome(lockName, "the reply arrived after the lease that it granted had ended");
+}
+
 /** Returns the same failure with the name of the lock that the request was about. */
 export function namedAfter(lockName: string, error: StoreError, mayHaveRun: boolean = error.mayHaveRun): StoreError {
   const { transient, cause, resumesInMs, missingPermission } = error;
@@ -412,4 +417,9 @@ export function namedAfter(lockName: string, error: StoreError, mayHaveRun: bool
  */
 export function asUncertain(error: StoreError, lockName: string): StoreError {
   return error.mayHaveRun ? error : namedAfter(lockName, error, true);
+}
+
+/** Emits a process warning, for a condition in which locks go on but somebody should act. Warnings have documented codes. */
+export function warn(code: `HOLDFAST_${string}`, message: string, detail: string): void {
+  process.emitWarning(message, { type: "HoldfastWarning", code, detail });
 }

@@ -206,7 +206,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
    */
   undoLateRequests(): void {
     if (!this.#isUnclear()) return;
-    void cleanUp(this.#session, this.#protocol, this.#claimAsExtended(), true, this.#session.commandTimeoutMs);
+    void cleanUp(this.#session, this.#protocol, this.#claimAsExtended(), true);
   }
 
   /** Ends the hold and notifies the loss listeners of the reason, once. */
@@ -286,6 +286,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   recheck(): void {
+    this.#sharedClaim?.recalled?.();
     // A holder learns of changes from the replies to its renewals.
     this.#renewer.check();
   }
@@ -350,13 +351,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
       this.#givenBack = Promise.resolve(false);
       return;
     }
-    this.#givenBack = cleanUp(
-      this.#session,
-      this.#protocol,
-      this.#claimAsExtended(),
-      false,
-      this.#session.commandTimeoutMs,
-    );
+    this.#givenBack = cleanUp(this.#session, this.#protocol, this.#claimAsExtended(), false);
     await this.#givenBack;
   }
 
@@ -411,6 +406,9 @@ export interface SharedClaim {
    * @returns true if the next lease has begun on the claim, so that the claim must not be given back
    */
   passOn(longestMs: number): boolean;
+
+  /** The server asks to release the lock soon, because another claim waits for it. */
+  recalled?(): void;
 
   /** The claim is given back, lost, or held by someone else. Callers that still wait for it need another claim. */
   over(): void;

@@ -9,6 +9,7 @@ import type { ResolvedOptions } from "./options.js";
 import { SHORTEST_CALL_MS } from "./polling.js";
 import { type Claim, type Granted, type LockProtocol, standingPause, type TimedOut } from "./protocol.js";
 import { cleanUp } from "./release.js";
+import type { Retainable, Retention } from "./retention.js";
 import type { Session } from "./session.js";
 import { type DeadlineEnd, now } from "./time.js";
 import { Waiter } from "./waiter.js";
@@ -88,6 +89,8 @@ export class LocalQueue {
   /** The caller for which the pending claim was requested. It certainly called before the grant, even if the clocks disagree. */
   #asker: Caller | undefined;
   #batch: Batch | undefined;
+  /** The claim of the last grant, if it may be retained. */
+  #retained: Retainable | undefined;
   /** Claim of the last grant. */
   #lastClaim: Claim | undefined;
   #isCrowd = false;
@@ -119,6 +122,7 @@ export class LocalQueue {
     options.signal?.throwIfAborted();
     this.#session.assertOpen(protocol.name);
     const caller = new Caller(this.#session.runtime, protocol, options, ends, (end) => this.#leave(caller, end));
+    if (this.#retained?.serve(caller) === true) return;
     this.#waiting.push(caller);
     const joined = this.#waiter;
     if (joined === undefined) this.#newWaiter(caller)?.ask();
@@ -163,9 +167,11 @@ export class LocalQueue {
    */
   #newWaiter(asker: Caller, keepsPlace = false): Waiter | undefined {
     const { protocol, options } = asker;
-    const block = this.#isCrowd ? CROWD_BLOCK : BLOCK;
     let claim: Claim;
     try {
+      const block =
+        (protocol.retain as Retention | undefined)?.blockAfter(this.#retained, this.#leaseMs) ??
+        (this.#isCrowd ? CROWD_BLOCK : BLOCK);
       claim = this.#session.newClaim(
         protocol.name,
         this.#leaseMs,
@@ -203,6 +209,7 @@ export class LocalQueue {
   }
 
   #granted(granted: Granted, protocol: LockProtocol): void {
+    const hasWaited = this.#waiter?.isAnswered !== false;
     this.#waiter = undefined;
     this.#waiting.unshift(...(this.#batch?.end() ?? []));
     const most = Math.min(granted.claim.amount, this.#waiting.length);
@@ -216,6 +223,8 @@ export class LocalQueue {
     // This grant shows that the previous claim has ended. Its holder may not know that yet, and when it notices, it may add
     // callers.
     if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);
+    const isContended = hasWaited || this.#waiting.length > 0;
+    this.#retained = (protocol.retain as Retention | undefined)?.keep(this.#session, protocol, granted, isContended);
     if (this.#serve(granted, callers)) {
       this.#lastClaim = granted.claim;
       // If the first reply was the grant, no deadline timer runs yet. The waiter no longer keeps the process alive, so the
@@ -224,7 +233,7 @@ export class LocalQueue {
     } else {
       // All callers that this grant could serve have left.
       const { claim, mayStillRun } = granted;
-      void cleanUp(this.#session, protocol, claim, mayStillRun(), this.#session.commandTimeoutMs);
+      void cleanUp(this.#session, protocol, claim, mayStillRun());
     }
     this.#askForRest();
   }
@@ -235,7 +244,7 @@ export class LocalQueue {
     if (callers.length === 1 && first?.hasLeft === false) {
       // With a single caller, a hold is enough: no batch is needed.
       this.#batch = undefined;
-      serve(this.#session, granted, first, 0, now(this.#session.runtime));
+      serve(this.#session, granted, first, 0, now(this.#session.runtime), this.#retained);
       return true;
     }
     const batch = new Batch(this.#session, granted, callers, (left) => this.#over(left));
@@ -290,7 +299,7 @@ export class LocalQueue {
     if (waiter?.failure !== undefined) throw waiter.failure;
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     const asker = { owner: waiter?.owner, calledAtMs: deadline.startedAt.monotonicMs, timeoutMs };
-    const state = await this.#session.inspections.inspect(protocol, asker).catch(() => undefined);
+    const { state } = await this.#session.inspections.inspect(protocol, asker);
     // Without a pending claim the caller was in a batch, which is ahead of all claims in the queue.
     return { state: waiter === undefined && state !== undefined ? { ...state, ahead: 0 } : state };
   }

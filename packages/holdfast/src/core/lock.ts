@@ -164,8 +164,7 @@ export class Lock<Held extends Lease = Lease> {
     this.session.assertOpen(this.name);
     const reconnects = this.session.commandReconnects;
     const forced = { by, reason };
-    const named = { ...(owner !== undefined && { owner }), ...(token !== undefined && { token }) };
-    const whom = { ...named, note: forcedNote(forced) };
+    const whom = { owner, token, note: forcedNote(forced) };
     const isReleased = await this.protocol.forceRelease(whom, this.session.commandTimeoutMs);
     if (!isReleased && reconnects !== this.session.commandReconnects) {
       // After a reconnect the client may have sent the request twice. Then this may be the reply to the second copy.

@@ -162,6 +162,12 @@ export interface LockProtocol extends WaitProtocol {
    */
   readonly key: string;
 
+  /**
+   * How claims of this lock are retained after their last release: a `Retention` of core/retention.ts, which builds on this
+   * file. Absent if they are not retained.
+   */
+  readonly retain?: object | undefined;
+
   /** The number of permits that this process declares; absent for kinds without permits. */
   readonly permits?: number | undefined;
 
@@ -264,14 +270,10 @@ export interface ClaimFacts {
 }
 
 /**
- * Creates a claim. Its owner id contains all that a hand-off and an operator need, so neither has to read another key.
+ * A claim of this process. Its owner id contains all that a hand-off and an operator need, so neither has to read another key.
+ * The id is built on demand, so that a process with many leases need not keep a string for each of them.
  */
-export function newClaim(facts: ClaimFacts): Claim {
-  return new OwnClaim(facts);
-}
-
-/** Builds the owner id on demand, so that a process with many leases need not keep a string for each of them. */
-class OwnClaim implements Claim {
+export class OwnClaim implements Claim {
   readonly number: number;
   readonly leaseMs: number;
   readonly amount: number;
@@ -291,7 +293,7 @@ class OwnClaim implements Claim {
   get owner(): string {
     const owner = `${this.#clientId}/${this.number}/${this.leaseMs}/${this.amount}`;
     // Percent-encoding leaves only ASCII letters, digits and -_.!~*'() in a label, so a semicolon ends it.
-    const label = this.#label === "" ? "" : encodeURIComponent(this.#label);
+    const label = encodeURIComponent(this.#label);
     if (this.handOffMs !== undefined) return `${owner}/${label};${this.handOffMs}`;
     return label === "" ? owner : `${owner}/${label}`;
   }

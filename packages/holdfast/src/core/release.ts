@@ -43,12 +43,12 @@ export async function giveBack({ session, protocol, grant, claim, mayStillRun, r
         ended = await protocol.release(grant, commandTimeoutMs);
       }
       // A request that arrives later would acquire the lock for no caller.
-      if (mayStillRun()) void cleanUp(session, protocol, claim, true, commandTimeoutMs);
+      if (mayStillRun()) void cleanUp(session, protocol, claim, true);
       const isRepeated = mayHaveRun || reconnects !== session.commandReconnects;
       return isRepeated && ended !== "forgotten" ? "released" : ended;
     });
   } catch (error) {
-    void cleanUp(session, protocol, claim, true, commandTimeoutMs);
+    void cleanUp(session, protocol, claim, true);
     throw error;
   }
 }
@@ -80,7 +80,7 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
     return outcome === "extended" ? "released" : outcome;
   } finally {
     // Clean up, because no caller uses a hold that the server may still have for this claim.
-    await cleanUp(session, protocol, claim, mayStillRun(), commandTimeoutMs);
+    await cleanUp(session, protocol, claim, mayStillRun());
   }
 }
 
@@ -100,7 +100,7 @@ const STRAGGLER_MS = 60_000;
  * Removes a claim from the queue, or releases it if it was granted in the meantime.
  *
  * @param isUncertain  whether a request for this claim may still be under way
- * @param timeoutMs    longest wait for the reply to the first attempt, in ms
+ * @param timeoutMs    longest wait for the reply to the first attempt, in ms; by default the command timeout
  * @param onRefused    called with the error of the first attempt if a retry would fail in the same way
  * @returns whether the server replied to the first attempt; further attempts run in the background. Never rejects.
  */
@@ -109,8 +109,8 @@ export function cleanUp(
   protocol: WaitProtocol,
   claim: Claim,
   isUncertain: boolean,
-  timeoutMs: number,
-  onRefused: (error: unknown) => void = () => {},
+  timeoutMs?: number,
+  onRefused?: (error: unknown) => void,
 ): Promise<boolean> {
   return new Cleanup(session, protocol, claim, isUncertain).leave(timeoutMs, onRefused);
 }
@@ -149,7 +149,7 @@ class Cleanup implements Occupant {
     return this.#protocol.key ?? this.#protocol.name;
   }
 
-  async leave(timeoutMs: number, onRefused: (error: unknown) => void = () => {}): Promise<boolean> {
+  async leave(timeoutMs = this.#session.commandTimeoutMs, onRefused?: (error: unknown) => void): Promise<boolean> {
     this.#pause?.cancel();
     this.#isLast ||= this.#session.isClosing;
     let isAnswered = true;
@@ -161,7 +161,7 @@ class Cleanup implements Occupant {
       isAnswered = false;
       this.#isUncertain = true;
       this.#isHopeless = error instanceof StoreError && !error.transient;
-      if (this.#isHopeless) onRefused(error);
+      if (this.#isHopeless) onRefused?.(error);
     }
     this.#goOn();
     return isAnswered;
@@ -169,7 +169,7 @@ class Cleanup implements Occupant {
 
   /** Passes the grant on, because no caller uses it. */
   granted(): void {
-    if (!this.#isOver) void this.leave(this.#session.commandTimeoutMs);
+    if (!this.#isOver) void this.leave();
   }
 
   recheck(): void {}
@@ -177,12 +177,12 @@ class Cleanup implements Occupant {
   revoked(): void {}
 
   reconnected(): void {
-    if (this.#isUncertain && !this.#isOver) void this.leave(this.#session.commandTimeoutMs);
+    if (this.#isUncertain && !this.#isOver) void this.leave();
   }
 
   async close(): Promise<void> {
     if (this.#isOver) return;
-    if (!this.#isLast) await this.leave(this.#session.commandTimeoutMs);
+    if (!this.#isLast) await this.leave();
     this.#end();
   }
 
@@ -201,11 +201,7 @@ class Cleanup implements Occupant {
       return;
     }
     this.#pause?.cancel();
-    this.#pause = this.#session.runtime.startTimer(
-      () => void this.leave(this.#session.commandTimeoutMs),
-      this.#pauseMs,
-      false,
-    );
+    this.#pause = this.#session.runtime.startTimer(() => void this.leave(), this.#pauseMs, false);
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
   }
 

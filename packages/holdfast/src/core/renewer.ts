@@ -96,24 +96,16 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#options = options;
     this.#kept = kept;
     this.#provisionalMs = lease.provisionalMs;
-    const { leaseMs, setAt, provisionalMs = leaseMs, heldFrom = now(session.runtime) } = lease;
+    const { runtime } = session;
+    const { leaseMs, setAt, provisionalMs = leaseMs, isWatched, heldFrom = now(runtime) } = lease;
     this.#heldFrom = heldFrom;
-    this.validity = new Validity(session.runtime, setAt, leaseMs, provisionalMs, heldFrom);
-    this.#renewal = new RenewalSchedule(session.runtime, this.#firstAtMs(lease));
-    this.confirmAtMs = this.#isShort(lease) ? confirmAtMs(session.runtime, lease) : Infinity;
-  }
-
-  /** Whether the server has granted less than the lease that renewals ask for, and no batch confirms the grant. */
-  #isShort({ leaseMs, provisionalMs = leaseMs, isWatched }: FirstLease): boolean {
-    return provisionalMs < leaseMs && this.#options.renew && !isWatched;
-  }
-
-  /**
-   * The time of the first renewal. It also confirms a grant that covers the full lease. A shorter grant is confirmed earlier,
-   * which starts its renewals.
-   */
-  #firstAtMs({ leaseMs, setAt, provisionalMs = leaseMs }: FirstLease): number {
-    return this.#options.renew && provisionalMs >= leaseMs ? setAt.monotonicMs + leaseMs / 3 : Infinity;
+    this.validity = new Validity(runtime, setAt, leaseMs, provisionalMs, heldFrom);
+    // The first renewal also confirms a grant that covers the full lease. A shorter grant is confirmed earlier, by its batch or
+    // by this renewer, which starts its renewals.
+    const isShort = provisionalMs < leaseMs;
+    const firstAtMs = options.renew && !isShort ? setAt.monotonicMs + leaseMs / 3 : Infinity;
+    this.#renewal = new RenewalSchedule(runtime, firstAtMs);
+    this.confirmAtMs = options.renew && isShort && !isWatched ? confirmAtMs(runtime, lease) : Infinity;
   }
 
   /** Starts watching the hold and, if the options say so, renewing it. */

@@ -8,7 +8,7 @@ import { ClosedError, UnsupportedError } from "./errors.js";
 import type { Guard } from "./guard.js";
 import { ClientInbox, type Recipient, SlotInboxes } from "./inbox.js";
 import { type Echo, type InboxCheck, InboxChecks, Reconnects } from "./inbox-check.js";
-import { type Claim, HAND_OFF_MS, newClaim, parseOwner, type WaitProtocol } from "./protocol.js";
+import { type Claim, HAND_OFF_MS, OwnClaim, parseOwner, type WaitProtocol } from "./protocol.js";
 import { BulkRenewal } from "./renewal.js";
 import { type Runtime, SharedTimer } from "./runtime.js";
 import { SharedInspections } from "./shared-inspections.js";
@@ -86,6 +86,9 @@ export class Session {
   #cutGrace: (() => void) | undefined;
   #isRefusing = false;
   #isClosing = false;
+
+  /** The claims that this process may retain after their release, by the key of their lock. Undefined until there is one. */
+  retained: Map<string, { end(): Promise<unknown> }> | undefined;
 
   /** Number of reconnects of the command connection. A client library may send a script twice when it reconnects. */
   commandReconnects = 0;
@@ -224,7 +227,7 @@ export class Session {
     if (this.#lastNumber === 0) this.#openMailbox();
     this.#record.touch(leaseMs);
     const handOffMs = isHandedOff ? Math.min(leaseMs, this.#handOffMs) : undefined;
-    return newClaim({ clientId: this.#clientId, number: this.#newNumber(), leaseMs, amount, label, handOffMs });
+    return new OwnClaim({ clientId: this.#clientId, number: this.#newNumber(), leaseMs, amount, label, handOffMs });
   }
 
   #newNumber(): number {

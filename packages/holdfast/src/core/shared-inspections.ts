@@ -2,7 +2,7 @@
  * Inspections for callers whose wait has ended.
  */
 
-import type { InspectProtocol, State } from "./protocol.js";
+import type { InspectProtocol, State, TimedOut } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
 
 /** The caller of an inspection. */
@@ -41,21 +41,26 @@ export class SharedInspections {
   }
 
   /**
-   * Returns the state of the lock, no older than the caller's call. `ahead` is the number of waiters before its claim.
-   *
-   * @throws StoreError
+   * Returns the state of the lock, no older than the caller's call, or the reason why it cannot be read. `ahead` is the number
+   * of waiters before the caller's claim. Never rejects.
    */
-  inspect(protocol: InspectProtocol, { owner, calledAtMs, timeoutMs }: Inspector): Promise<State> {
+  async inspect(protocol: InspectProtocol, { owner, calledAtMs, timeoutMs }: Inspector): Promise<TimedOut> {
     const { kind, mode = "", name, key } = protocol;
-    if (key === undefined) return protocol.inspect(owner, timeoutMs);
-    const lock = JSON.stringify([kind, mode, name, key, timeoutMs]);
-    const pending = this.#pending.get(lock);
-    if (pending === undefined || pending.sentAtMs <= calledAtMs) return this.#send(lock, protocol, owner, timeoutMs);
-    if (owner === undefined || owner === pending.owner) return pending.state;
-    return pending.state.then((state) => seenBy(owner, state));
+    try {
+      if (key === undefined) return { state: await protocol.inspect(owner, timeoutMs) };
+      const lock = JSON.stringify([kind, mode, name, key, timeoutMs]);
+      let pending = this.#pending.get(lock);
+      if (pending === undefined || pending.sentAtMs <= calledAtMs) {
+        pending = this.#send(lock, protocol, owner, timeoutMs);
+      }
+      const state = await pending.state;
+      return { state: owner === undefined || owner === pending.owner ? state : seenBy(owner, state) };
+    } catch (unseen) {
+      return { state: undefined, unseen };
+    }
   }
 
-  #send(lock: string, protocol: InspectProtocol, owner: string | undefined, timeoutMs: number): Promise<State> {
+  #send(lock: string, protocol: InspectProtocol, owner: string | undefined, timeoutMs: number): Pending {
     const sentAtMs = this.#runtime.monotonicMs();
     const end = (): void => {
       if (this.#pending.get(lock) === pending) this.#pending.delete(lock);
@@ -64,7 +69,7 @@ export class SharedInspections {
     const pending: Pending = { sentAtMs, owner, state };
     this.#pending.set(lock, pending);
     state.then(end, end);
-    return state;
+    return pending;
   }
 }
 

@@ -309,8 +309,18 @@ export function sha1Of(text: Pick<ScriptText, "source">): string {
   return fixed(text, "sha1", crypto().createHash("sha1").update(text.source).digest("hex"));
 }
 
+/** The script `source` with an empty function `name` in place of the one that the fragment `handOff` defines. */
+export function inert(source: string, handOff: string, name: string): ScriptText {
+  return scriptText(source.replace(handOff, () => `${handOff}\n${name} = function() end`));
+}
+
+/** Returns a script with its hash. */
+export function scriptText(source: string): ScriptText {
+  return { source, sha1: sha1Of({ source }) };
+}
+
 /** Replaces a getter of `target` with its value, so that it is computed only once. Returns the value. */
-export function fixed(target: object, name: string, value: string): string {
+export function fixed<Value>(target: object, name: string, value: Value): Value {
   Object.defineProperty(target, name, { value, enumerable: true });
   return value;
 }

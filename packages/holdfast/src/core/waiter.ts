@@ -6,6 +6,7 @@ import {
   asUncertain,
   ClosedError,
   EvictionError,
+  lateGrant,
   PausedError,
   ProtocolError,
   StoreError,
@@ -267,7 +268,7 @@ export class Waiter implements Occupant, Listening {
     if (this.#isSettled) return;
     this.#settle();
     this.#ends.failed(new ClosedError(this.#protocol.name));
-    await this.#cleanUp(this.#session.commandTimeoutMs);
+    await this.#cleanUp();
   }
 
   #abort(): void {
@@ -286,14 +287,14 @@ export class Waiter implements Occupant, Listening {
    */
   abandon(): Promise<boolean> {
     this.#settle();
-    return this.#cleanUp(this.#session.commandTimeoutMs);
+    return this.#cleanUp();
   }
 
   #answered(attempt: AcquireReply, sentAt: Moment): void {
     // The wait was settled in the meantime. The cleanup that started then already accounts for this request.
     if (this.#isSettled) return;
     if (attempt.outcome === "granted" && this.#isOver(sentAt) && this.#protocol.holdsNothing !== true) {
-      this.#failed(unknownOutcome(this.#protocol.name, "the reply arrived after the lease that it granted had ended"));
+      this.#failed(lateGrant(this.#protocol.name));
       return;
     }
     this.#uncertain.answered();
@@ -319,7 +320,7 @@ export class Waiter implements Occupant, Listening {
     const pause = this.#isQueued || this.#waitsThroughPause ? undefined : parsePause(this.#pause ?? "");
     if (pause !== undefined) {
       this.#settle();
-      void this.#cleanUp(this.#session.commandTimeoutMs);
+      void this.#cleanUp();
       this.#ends.failed(new PausedError(this.#protocol.name, pause));
       return;
     }
@@ -354,7 +355,7 @@ export class Waiter implements Occupant, Listening {
       // The server has replied, so the claim may be in the queue or granted. Clean it up.
       this.#isQueued = true;
       this.#settle();
-      void this.#cleanUp(this.#session.commandTimeoutMs).then(() => this.#ends.failed(error));
+      void this.#cleanUp().then(() => this.#ends.failed(error));
       return;
     }
     const resumesInMs = error instanceof StoreError ? error.resumesInMs : undefined;
@@ -366,7 +367,7 @@ export class Waiter implements Occupant, Listening {
     if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isPastDeadline) {
       this.#settle();
       this.#ends.failed(this.#errorFor(error));
-      void this.#cleanUp(this.#session.commandTimeoutMs);
+      void this.#cleanUp();
       return;
     }
     this.#uncertain.goesOn(error);
@@ -431,7 +432,7 @@ export class Waiter implements Occupant, Listening {
     if (this.#isSettled) return;
     if (outcome === "extended" && this.#isOver(sentAt)) {
       outcome = undefined;
-      failure = unknownOutcome(this.#protocol.name, "the grant was confirmed when its lease was over");
+      failure = lateGrant(this.#protocol.name);
     }
     if (outcome === "extended" && !this.#isRevoked) {
       this.#keep(token, sentAt, slots);
@@ -443,7 +444,7 @@ export class Waiter implements Occupant, Listening {
     } else {
       this.#settle();
       this.#ends.failed(failure);
-      void this.#sendAway(this.#session.commandTimeoutMs);
+      void this.#sendAway();
     }
   }
 
@@ -475,19 +476,14 @@ export class Waiter implements Occupant, Listening {
     if (waitMs === 0) return { state: undefined };
     const { failure } = this;
     if (failure !== undefined) {
-      void this.#cleanUp(this.#session.commandTimeoutMs);
+      void this.#cleanUp();
       throw failure;
     }
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     // The inspection is sent before `leave` so that it still finds this claim in the queue.
     const { owner } = this.#claim;
     const calledAtMs = this.startedAt.monotonicMs;
-    const inspecting: Promise<TimedOut> = this.#session.inspections
-      .inspect(this.#protocol, { owner, calledAtMs, timeoutMs })
-      .then(
-        (state) => ({ state }),
-        (unseen: unknown) => ({ state: undefined, unseen }),
-      );
+    const inspecting = this.#session.inspections.inspect(this.#protocol, { owner, calledAtMs, timeoutMs });
     let refusal: unknown;
     const onRefused = (error: unknown): void => {
       refusal = error;
@@ -498,12 +494,12 @@ export class Waiter implements Occupant, Listening {
   }
 
   /** Resolves to true if it is certain that nothing of the claim is left on the server. */
-  async #cleanUp(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
+  async #cleanUp(timeoutMs?: number, onRefused?: (error: unknown) => void): Promise<boolean> {
     if (!this.#isQueued && !this.#isUnclear()) return true;
     return this.#sendAway(timeoutMs, onRefused);
   }
 
-  #sendAway(timeoutMs: number, onRefused?: (error: unknown) => void): Promise<boolean> {
+  #sendAway(timeoutMs?: number, onRefused?: (error: unknown) => void): Promise<boolean> {
     return cleanUp(this.#session, this.#protocol, this.#claim, this.#isUnclear(), timeoutMs, onRefused);
   }
 
@@ -528,5 +524,5 @@ export class Waiter implements Occupant, Listening {
 
 /** Gives a late grant back. Created outside the waiter so that the closure does not keep the waiter and its caller in memory. */
 function passingOn(session: Session, protocol: WaitProtocol, claim: Claim, isUncertain: boolean): () => void {
-  return () => void cleanUp(session, protocol, claim, isUncertain, session.commandTimeoutMs);
+  return () => void cleanUp(session, protocol, claim, isUncertain);
 }

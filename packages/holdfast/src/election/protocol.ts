@@ -32,7 +32,7 @@ export class ElectionProtocol extends MutexProtocol {
   readonly #record: string;
 
   constructor(place: Omit<MutexPlace, "key" | "recheckMs">) {
-    super({ ...place, key: undefined }, "election");
+    super(place, "election");
     this.channel = `${place.keys.base}:leader`;
     this.#record = `${place.keys.base}:value`;
   }

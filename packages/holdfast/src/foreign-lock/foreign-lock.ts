@@ -130,7 +130,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
               this.begun(held);
               resolveWait(held);
             } catch (error) {
-              void cleanUp(session, protocol, granted.claim, granted.mayStillRun(), session.commandTimeoutMs);
+              void cleanUp(session, protocol, granted.claim, granted.mayStillRun());
               reject(error);
             }
           },

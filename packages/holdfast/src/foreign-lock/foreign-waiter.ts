@@ -195,10 +195,7 @@ export class ForeignWaiter implements Occupant, InLine {
     const timeoutMs = Math.min(session.commandTimeoutMs, SHORTEST_CALL_MS);
     const calledAtMs = this.#deadline.startedAt.monotonicMs;
     this.#end(() => {
-      session.inspections.inspect(protocol, { calledAtMs, timeoutMs }).then(
-        (state) => ends.timedOut({ state }),
-        (unseen: unknown) => ends.timedOut({ state: undefined, unseen }),
-      );
+      void session.inspections.inspect(protocol, { calledAtMs, timeoutMs }).then(ends.timedOut);
     });
   }
 

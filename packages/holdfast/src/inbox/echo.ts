@@ -1,6 +1,6 @@
 /** Sends a message from a client to itself and warns the operator if none arrives; core/inbox-check.ts decides when. */
 import { call } from "../core/call.js";
-import type { StoreError } from "../core/errors.js";
+import { type StoreError, warn } from "../core/errors.js";
 import { serverOf } from "../core/events.js";
 import type { Echo } from "../core/inbox-check.js";
 import type { Store } from "../core/store.js";
@@ -32,14 +32,10 @@ function warnOfDeafInbox(store: Store, connection: string, refusal: StoreError |
   const cure =
     refusal?.message ??
     "Check that the server and every proxy, firewall and load balancer on the way deliver pub/sub messages and keep idle connections open.";
-  process.emitWarning(
+  warn(
+    "HOLDFAST_INBOX_DEAF",
     `Holdfast receives no messages over its subscriber connection${place === undefined ? "" : ` (${place})`}.`,
-    {
-      type: "HoldfastWarning",
-      code: "HOLDFAST_INBOX_DEAF",
-      detail:
-        "Locks stay safe, but each waiter asks the server at least every 0.5 s instead of being notified. Holdfast keeps trying. " +
-        cure,
-    },
+    "Locks stay safe, but each waiter asks the server at least every 0.5 s instead of being notified. Holdfast keeps trying. " +
+      cure,
   );
 }

@@ -10,13 +10,14 @@
 
   ARGV[1]   leaseMs  length of each lease
   ARGV[2]   owners   ids of the claims, one for each mutex, separated by spaces, which no id contains
+  ARGV[3]   inbox    prefix of inbox channels: the channel of a client is this plus its client id
   KEYS[...] keys     for each mutex: lock, fence, queue, handed and pause, as in mutex/acquire
   GRANTS  by itself
   REPLY     {0, member, restMs, nowUs}  refused: mutex number `member`, from 1, is held, paused or has waiters; its
                                         lease ends in restMs; -1 if never, -2 if it is not held
             {1, tokens...}              granted: one token for each mutex
 ]]
-local leaseMs = ARGV[1]
+local leaseMs, inbox = ARGV[1], ARGV[3]
 
 local owners, isOurs = {}, {}
 for owner in string.gmatch(ARGV[2], '%S+') do
@@ -24,6 +25,9 @@ for owner in string.gmatch(ARGV[2], '%S+') do
   local holder = redis.call('GET', KEYS[5 * member - 4])
   local isTaken = holder and holder ~= owner
   if isTaken or (not holder and redis.call('EXISTS', KEYS[5 * member - 2], KEYS[5 * member]) > 0) then
+    if holder then
+      -- include recall
+    end
     local time = redis.call('TIME')
     return {0, member, redis.call('PTTL', KEYS[5 * member - 4]), time[1] * 1000000 + time[2]}
   end

@@ -34,6 +34,9 @@ export async function acquireTogether(
   members: readonly MutexParts[],
   options: ResolvedOptions,
 ): Promise<Together> {
+  const { retained } = session;
+  // No caller of this process uses a retained claim, so it must not make this attempt fail.
+  if (retained !== undefined) await Promise.all(members.map(async ({ protocol }) => retained.get(protocol.key)?.end()));
   const attempt = new JointAttempt(session, name, members, options);
   const end = await waitForGrant(session, attempt, { ...options, waitMs: 0, amount: 1 }, (granted) =>
     attempt.grants().map(({ member, ...own }) => ({
@@ -85,7 +88,8 @@ class JointAttempt implements WaitProtocol {
     ]);
     const owners = this.#claims.map(({ owner }) => owner).join(" ");
     const caller = { store: this.#session.store, name: this.name };
-    const args = { leaseMs: first.leaseMs, owners };
+    const { inbox } = (this.#members[0] as MutexParts).protocol; // all members have the same
+    const args = { leaseMs: first.leaseMs, owners, inbox };
     const reply = await call(caller, multiLockAcquire, { "keys...": keys }, args, timeoutMs);
     if (reply.outcome === "refused") {
       this.#taken = reply.member - 1;

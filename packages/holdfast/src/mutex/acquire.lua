@@ -81,6 +81,7 @@ if holder then
   if enqueue ~= '0' then
     pause = queue()
   end
+  -- include recall
   return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[1]), now, pause}
 end
 

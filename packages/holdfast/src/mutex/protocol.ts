@@ -3,6 +3,7 @@ import { call } from "../core/call.js";
 import type { LockKeys } from "../core/keys.js";
 import type { AcquireReply, Claim, ForcedRelease, Grant, LockProtocol, NotHeld, State } from "../core/protocol.js";
 import { parseOwner, pauseOf } from "../core/protocol.js";
+import type { Retention } from "../core/retention.js";
 import type { Store } from "../core/store.js";
 import {
   mutexAcquire,
@@ -27,7 +28,7 @@ export interface MutexPlace {
   readonly store: Store;
   readonly name: string;
   /** The `key` option of the mutex, if it has one. */
-  readonly key: string | undefined;
+  readonly key?: string | undefined;
   /** The lock key, and the prefix of the other keys. */
   readonly keys: Pick<LockKeys, "base" | "lock">;
   /** Prefix of inbox channels: the channel of a client is this plus its client id. */
@@ -37,6 +38,8 @@ export interface MutexPlace {
    * message.
    */
   readonly recheckMs?: number | undefined;
+  /** See `LockProtocol.retain`. */
+  readonly retain?: Retention | undefined;
 }
 
 /** All keys of one mutex. */
@@ -60,16 +63,18 @@ export class MutexProtocol implements LockProtocol {
   readonly key: string;
   readonly inbox: string;
   readonly recheckMs: number | undefined;
+  readonly retain: Retention | undefined;
   readonly store: Store;
   protected readonly base: string;
   readonly #isMapped: boolean;
 
-  constructor({ store, name, key, keys, inbox, recheckMs }: MutexPlace, kind = "mutex") {
+  constructor({ store, name, key, keys, inbox, recheckMs, retain }: MutexPlace, kind = "mutex") {
     this.kind = kind;
     this.name = name;
     this.key = keys.lock;
     this.inbox = inbox;
     this.recheckMs = recheckMs;
+    this.retain = retain;
     this.store = store;
     this.base = keys.base;
     this.#isMapped = key !== undefined;
@@ -120,7 +125,7 @@ export class MutexProtocol implements LockProtocol {
   }
 
   extend({ claim: { owner }, token }: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
-    return call(this, mutexExtend, this.keys, { owner, token, leaseMs }, timeoutMs).then(outcomeOf);
+    return this.#extend(owner, token, leaseMs, timeoutMs);
   }
 
   release({ claim: { owner }, token }: Grant, timeoutMs: number): Promise<"released" | NotHeld> {
@@ -166,12 +171,12 @@ export class MutexProtocol implements LockProtocol {
     };
   }
 
-  async confirmHandOff(
-    { claim: { owner, leaseMs, amount }, token: first }: Grant,
-    timeoutMs: number,
-  ): Promise<"extended" | NotHeld> {
-    const args = { owner, token: first + amount - 1, leaseMs };
-    return (await call(this, mutexExtend, this.keys, args, timeoutMs)).outcome;
+  confirmHandOff({ claim, token: first }: Grant, timeoutMs: number): Promise<"extended" | NotHeld> {
+    return this.#extend(claim.owner, first + claim.amount - 1, claim.leaseMs, timeoutMs);
+  }
+
+  #extend(owner: string, token: number, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
+    return call(this, mutexExtend, this.keys, { owner, token, leaseMs }, timeoutMs).then(outcomeOf);
   }
 
   static async #renewAll(
@@ -194,14 +199,14 @@ export class MutexProtocol implements LockProtocol {
   }
 
   /** Writes a valid lease back to a server that lacks it after a failover. Implements `LockProtocol.reclaim`. */
-  protected async putBack(
+  protected putBack(
     { claim: { owner }, token }: Grant,
     leaseMs: number,
     timeoutMs: number,
   ): Promise<"reclaimed" | "refused"> {
     const marker = this.store.lineageKey?.(this.key) ?? "";
     const keys = { ...this.keys, marker };
-    return (await call(this, mutexReclaim, keys, { owner, token, leaseMs }, timeoutMs)).outcome;
+    return call(this, mutexReclaim, keys, { owner, token, leaseMs }, timeoutMs).then(outcomeOf);
   }
 }
 

@@ -40,7 +40,10 @@ end
 -- include hand-off
 pause = string.format('pause/%.0f/%.0f/1/', nowMs, untilMs) .. request .. '/' .. words
 redis.call('SET', KEYS[5], pause, 'PX', string.format('%.0f', untilMs - nowMs))
-if not redis.call('GET', KEYS[1]) then
+local holder = redis.call('GET', KEYS[1])
+if holder then
+  -- include recall
+else
   -- Grants nothing during the pause, but raises the fence. The variant of this script for a server that may not grant
   -- yet does not raise it, because a holder may still reclaim its lease.
   handOff(inbox, nil, now)

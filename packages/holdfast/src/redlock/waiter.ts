@@ -11,7 +11,7 @@ import { ClosedError, StoreError } from "../core/errors.js";
 import { publishAcquire, publishingEnds, publishWait } from "../core/events.js";
 import type { ResolvedOptions } from "../core/options.js";
 import { SHORTEST_CALL_MS, UncertainReply } from "../core/polling.js";
-import type { Claim, LockProtocol, State, WaitEnds } from "../core/protocol.js";
+import type { Claim, LockProtocol, TimedOut, WaitEnds } from "../core/protocol.js";
 import type { Occupant, Session } from "../core/session.js";
 import { Deadline } from "../core/time.js";
 import { AttemptDelay } from "./attempt-delay.js";
@@ -282,19 +282,13 @@ export class RedlockWaiter implements Occupant, LineMember {
       this.#ends.failed(failure);
       return;
     }
-    let state: State | undefined;
-    try {
-      if (this.#options.waitMs > 0) {
-        state = await this.#session.inspections.inspect(this.#protocol, { calledAtMs, timeoutMs });
-      }
-    } catch (error) {
-      // An unknown holder is not an error of the wait, but a majority that does not reply is.
-      if (error instanceof StoreError) {
-        this.#ends.failed(error);
-        return;
-      }
+    let end: TimedOut = { state: undefined };
+    if (this.#options.waitMs > 0) {
+      end = await this.#session.inspections.inspect(this.#protocol, { calledAtMs, timeoutMs });
     }
-    this.#ends.timedOut({ state });
+    // An unknown holder is not an error of the wait, but a majority that does not reply is.
+    if (end.unseen instanceof StoreError) this.#ends.failed(end.unseen);
+    else this.#ends.timedOut({ state: end.state });
   }
 
   #fail(error: unknown): void {

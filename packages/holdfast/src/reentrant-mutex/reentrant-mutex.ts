@@ -34,7 +34,7 @@ export type ReentrantOptions = AcquireOptions & Reentry;
 /** Options of `tryAcquire`. */
 export type ReentrantTryOptions = TryAcquireOptions & Reentry;
 
-const REENTRANT_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, "within"];
+const REENTRANT_OPTIONS = /* @__PURE__ */ ACQUIRE_OPTIONS.concat("within");
 
 /** A lease on a reentrant mutex. Leases that share a hold have the same token and owner, and are lost together. */
 export class ReentrantLease extends Lease {

@@ -88,7 +88,7 @@ export interface SemaphoreInspection extends Inspection {
   readonly used: number;
 }
 
-const SEMAPHORE_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, "permits"];
+const SEMAPHORE_OPTIONS = /* @__PURE__ */ ACQUIRE_OPTIONS.concat("permits");
 
 /**
  * Limits how many permits are held at a time across processes, on one server, between failovers.

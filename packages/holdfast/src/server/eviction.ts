@@ -1,6 +1,6 @@
 /** Asks whether the server may evict locks to save memory. Uses a script, because every store can run one. */
 import { call } from "../core/call.js";
-import { StoreError } from "../core/errors.js";
+import { StoreError, warn } from "../core/errors.js";
 import { evicts, type MemoryPolicy } from "../core/guard.js";
 import type { Store } from "../core/store.js";
 import { serverMemory } from "../generated/server.js";
@@ -39,15 +39,11 @@ function hiddenIfRefused(error: unknown): undefined {
 
 /** Emits a process warning that tells the operator what to check manually. */
 export function warnOfHiddenPolicy(): void {
-  process.emitWarning(
+  warn(
+    "HOLDFAST_EVICTION_UNKNOWN",
     "Holdfast cannot see whether this server evicts keys, because the server does not show INFO memory.",
-    {
-      type: "HoldfastWarning",
-      code: "HOLDFAST_EVICTION_UNKNOWN",
-      detail:
-        "Unless its maxmemory-policy is noeviction, or its maxmemory is 0, the server may evict a lock that is held, and grant it to another client. " +
-        "Check the policy (CONFIG GET maxmemory-policy, or the console of the service). Then permit INFO to this user, or accept the risk with " +
-        "createHoldfast({ allowEviction: true }).",
-    },
+    "Unless its maxmemory-policy is noeviction, or its maxmemory is 0, the server may evict a lock that is held, and grant it to another client. " +
+      "Check the policy (CONFIG GET maxmemory-policy, or the console of the service). Then permit INFO to this user, or accept the risk with " +
+      "createHoldfast({ allowEviction: true }).",
   );
 }

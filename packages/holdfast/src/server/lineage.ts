@@ -2,7 +2,7 @@
  * Asks a server whether it may grant locks, because it may have taken over from another. Defines the key of its marker.
  */
 import { call } from "../core/call.js";
-import { StoreError } from "../core/errors.js";
+import { StoreError, warn } from "../core/errors.js";
 import type { Grace } from "../core/store.js";
 import { luaRunId } from "../generated/lua.js";
 import { serverLineage } from "../generated/server.js";
@@ -79,14 +79,10 @@ function graceFor(
 }
 
 function warnOfHiddenLineage(): void {
-  process.emitWarning(
+  warn(
+    "HOLDFAST_LINEAGE_UNKNOWN",
     "Holdfast cannot see whether this server took over from another, because the server does not show INFO, or the cluster does not show its slots.",
-    {
-      type: "HoldfastWarning",
-      code: "HOLDFAST_LINEAGE_UNKNOWN",
-      detail:
-        "After a failover the server may grant a lock that is still held. Permit INFO (and in a cluster CLUSTER MYID and CLUSTER SLOTS) to this user, or accept the risk with " +
-        'createHoldfast({ failoverGrace: "off" }).',
-    },
+    "After a failover the server may grant a lock that is still held. Permit INFO (and in a cluster CLUSTER MYID and CLUSTER SLOTS) to this user, or accept the risk with " +
+      'createHoldfast({ failoverGrace: "off" }).',
   );
 }

@@ -1,5 +1,5 @@
 /** What the failover guards of a single server and of a cluster have in common, and what they know about runs of servers. */
-import { type Quiet, type Script, type ScriptText, type ServerMemory, sha1Of } from "../core/store.js";
+import { type Quiet, type Script, type ScriptText, type ServerMemory, scriptText } from "../core/store.js";
 
 /** One call of `Store.run`. */
 export interface ScriptCall {
@@ -114,8 +114,4 @@ export function textFor(script: Script, { id, texts }: Run, ifOtherRun: string):
 /** A text in the script cache of a server. It records that the server may grant in this run, for markers with this name. */
 export function flagOf({ id }: Run, marker: string): ScriptText {
   return scriptText(`-- holdfast ${marker} is settled in ${id}\nreturn 1`);
-}
-
-function scriptText(source: string): ScriptText {
-  return { source, sha1: sha1Of({ source }) };
 }

@@ -8,7 +8,7 @@
  * line number in the script, and the name of the command is read from that line.
  */
 
-import { StoreError, type StoreFailure } from "../core/errors.js";
+import { StoreError, type StoreFailure, warn } from "../core/errors.js";
 import type { ServerAddress } from "../core/store.js";
 
 /** The server refused before the script could change anything, and may accept the same call later. */
@@ -230,13 +230,12 @@ export class ForbiddenChannels {
     const sort = missing?.replace(/^(&[^:]*:[^:]*:).*$/, "$1*");
     if (sort === undefined || this.#warned.has(sort)) return missing;
     this.#warned.add(sort);
-    process.emitWarning(`Holdfast cannot subscribe to a channel, because its Redis user lacks ${sort}.`, {
-      type: "HoldfastWarning",
-      code: "HOLDFAST_CHANNEL_FORBIDDEN",
-      detail:
-        "Waiters poll the server instead of being notified, so they acquire late and out of order. Grant the permission: " +
+    warn(
+      "HOLDFAST_CHANNEL_FORBIDDEN",
+      `Holdfast cannot subscribe to a channel, because its Redis user lacks ${sort}.`,
+      "Waiters poll the server instead of being notified, so they acquire late and out of order. Grant the permission: " +
         `ACL SETUSER <user> ${sort}. docs/permissions.md lists all permissions that Holdfast needs.`,
-    });
+    );
     return missing;
   }
 }

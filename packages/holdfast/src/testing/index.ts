@@ -15,6 +15,7 @@ export { pauseContract } from "./pause.contract.js";
 export { readWriteLockContract, writeLockContract } from "./read-write-lock.contract.js";
 export { type QuorumContractOptions, redlockContract, redlockStoreContract } from "./redlock.contract.js";
 export { reentrantMutexContract } from "./reentrant-mutex.contract.js";
+export { retainContract } from "./retain.contract.js";
 export { semaphoreContract } from "./semaphore.contract.js";
 export { semaphoreOfFiveContract, semaphoreOfOneContract } from "./semaphore-as-mutex.contract.js";
 export type { LockUnderTest, MakeLock, Particulars, Scene, ServerUnderTest, StoreUnderTest } from "./subject.js";

@@ -13,6 +13,7 @@ import {
   readWriteLockContract,
   redlockStoreContract,
   reentrantMutexContract,
+  retainContract,
   type StoreUnderTest,
   semaphoreContract,
   semaphoreOfFiveContract,
@@ -26,6 +27,7 @@ import { asStores, stores } from "../stores.js";
 /** The contract of each kind. A new kind is one entry here. */
 export const contracts: Readonly<Record<string, (subject: StoreUnderTest) => void>> = {
   mutex: mutexContract,
+  retain: retainContract,
   "reentrant-mutex": reentrantMutexContract,
   "multi-lock": multiLockContract,
   condition: conditionContract,

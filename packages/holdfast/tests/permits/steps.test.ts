@@ -3,7 +3,7 @@ import { embedded, Keyspace } from "@holdfast/embedded";
 import { beforeEach, describe, expect, test } from "vitest";
 import { lockKeys } from "../../src/core/keys.js";
 import type { Claim, Grant } from "../../src/core/protocol.js";
-import { newClaim } from "../../src/core/protocol.js";
+import { OwnClaim } from "../../src/core/protocol.js";
 import { type PermitsProtocol, permitsProtocol } from "../../src/permits/protocol.js";
 
 const TIMEOUT_MS = 1_000;
@@ -29,7 +29,7 @@ function pass(ms: number): void {
 
 function claimOf(amount: number, leaseMs = 1_000): Claim {
   last += 1;
-  return newClaim({ clientId: "client", number: last, leaseMs, amount, label: "", handOffMs: undefined });
+  return new OwnClaim({ clientId: "client", number: last, leaseMs, amount, label: "", handOffMs: undefined });
 }
 
 async function grant(amount: number, leaseMs?: number): Promise<Grant> {

@@ -90,7 +90,8 @@ class World {
       return [lock, fence, queue, handed, pause];
     });
     const caller = { store: this.#store, name: "together" };
-    return call(caller, multiLockAcquire, { "keys...": keys }, { leaseMs: LEASE_MS, owners: owners.join(" ") }, 1_000);
+    const args = { leaseMs: LEASE_MS, owners: owners.join(" "), inbox: "hf:in:" };
+    return call(caller, multiLockAcquire, { "keys...": keys }, args, 1_000);
   }
 }
 

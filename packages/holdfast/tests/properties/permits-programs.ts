@@ -9,7 +9,7 @@ import { expect } from "vitest";
 import { CapacityMismatchError } from "../../src/core/errors.js";
 import { lockKeys } from "../../src/core/keys.js";
 import type { Claim } from "../../src/core/protocol.js";
-import { newClaim } from "../../src/core/protocol.js";
+import { OwnClaim } from "../../src/core/protocol.js";
 import { webLocksSteal } from "../../src/generated/web-locks.js";
 import { type PermitsProtocol, permitsProtocol } from "../../src/permits/protocol.js";
 import { PermitsModel } from "./permits-model.js";
@@ -249,7 +249,7 @@ class Run {
   #newClaim(client: string, claimLeaseMs: number, weight: number): Claim {
     this.#last += 1;
     const facts = { clientId: client, number: this.#last, leaseMs: claimLeaseMs, amount: weight };
-    return newClaim({ ...facts, label: "", handOffMs: undefined });
+    return new OwnClaim({ ...facts, label: "", handOffMs: undefined });
   }
 }
 

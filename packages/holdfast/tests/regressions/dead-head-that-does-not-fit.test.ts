@@ -3,13 +3,13 @@ import { embedded, Keyspace } from "@holdfast/embedded";
 import { expect, test } from "vitest";
 import { lockKeys } from "../../src/core/keys.js";
 import type { Claim } from "../../src/core/protocol.js";
-import { newClaim } from "../../src/core/protocol.js";
+import { OwnClaim } from "../../src/core/protocol.js";
 import { permitsProtocol } from "../../src/permits/protocol.js";
 
 const TIMEOUT_MS = 1_000;
 
 function claimOf(clientId: string, amount: number, number = 1): Claim {
-  return newClaim({ clientId, number, leaseMs: 60_000, amount, label: "", handOffMs: undefined });
+  return new OwnClaim({ clientId, number, leaseMs: 60_000, amount, label: "", handOffMs: undefined });
 }
 
 test("a waiter whose process is gone blocks no other waiter, even if its permits are not free", async () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { newClaim, parseOwner } from "../../src/core/protocol.js";
+import { OwnClaim, parseOwner } from "../../src/core/protocol.js";
 import { systemRuntime } from "../../src/core/runtime.js";
 
 /** Any valid label. */
@@ -13,7 +13,7 @@ test("an owner id contains its client, amount and label, whatever the label is",
   fc.assert(
     fc.property(label, whole, whole, handOff, (text, number, leaseMs, handOffMs) => {
       const clientId = systemRuntime.newClientId();
-      const { owner } = newClaim({ clientId, number, leaseMs, amount: 3, label: text, handOffMs });
+      const { owner } = new OwnClaim({ clientId, number, leaseMs, amount: 3, label: text, handOffMs });
       expect(parseOwner(owner)).toEqual({ clientId, amount: 3, label: text === "" ? undefined : text });
     }),
     { numRuns: 1_000 },
@@ -23,7 +23,7 @@ test("an owner id contains its client, amount and label, whatever the label is",
 test("an owner id is plain ASCII without spaces, safe in logs, messages and patterns", () => {
   fc.assert(
     fc.property(label, handOff, (text, handOffMs) => {
-      const { owner } = newClaim({
+      const { owner } = new OwnClaim({
         clientId: "client-id_0",
         number: 1,
         leaseMs: 100,
@@ -40,7 +40,7 @@ test("the hand-off script parses the same fields", () => {
   // The patterns of lua/hand-off.lua: ^([^/]+)/(%d+)/(%d+)/(%d+) and ;(%d+)$
   fc.assert(
     fc.property(label, whole, whole, whole, handOff, (text, number, leaseMs, amount, handOffMs) => {
-      const { owner } = newClaim({ clientId: "client-id_0", number, leaseMs, amount, label: text, handOffMs });
+      const { owner } = new OwnClaim({ clientId: "client-id_0", number, leaseMs, amount, label: text, handOffMs });
       const read = /^([^/]+)\/(\d+)\/(\d+)\/(\d+)/.exec(owner)?.slice(1);
       expect(read).toEqual(["client-id_0", `${number}`, `${leaseMs}`, `${amount}`]);
       expect(/;(\d+)$/.exec(owner)?.[1]).toBe(handOffMs?.toString());
@@ -49,7 +49,14 @@ test("the hand-off script parses the same fields", () => {
 });
 
 test("clients of protocol 0 parse client and amount, and show the rest as part of the label", () => {
-  const { owner } = newClaim({ clientId: "c", number: 1, leaseMs: 9_000, amount: 2, label: "cron", handOffMs: 3_000 });
+  const { owner } = new OwnClaim({
+    clientId: "c",
+    number: 1,
+    leaseMs: 9_000,
+    amount: 2,
+    label: "cron",
+    handOffMs: 3_000,
+  });
   // This is how protocol 0 parsed an owner id.
   const [, clientId, amount, text] = /^([\w-]+)\/\d+\/\d+\/(\d+)(?:\/([^/]*))?$/.exec(owner) ?? [];
   expect([clientId, amount, text]).toEqual(["c", "2", "cron;3000"]);

@@ -2,7 +2,7 @@
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { lockKeys } from "../../src/core/keys.js";
-import { type AcquireReply, type Claim, newClaim } from "../../src/core/protocol.js";
+import { type AcquireReply, type Claim, OwnClaim } from "../../src/core/protocol.js";
 import type { Store } from "../../src/core/store.js";
 import { webLocksSteal } from "../../src/generated/web-locks.js";
 import type { PermitsProtocol } from "../../src/permits/protocol.js";
@@ -38,7 +38,7 @@ function pass(ms: number): void {
 
 function claim(amount: number): Claim {
   last += 1;
-  return newClaim({ clientId: "c", number: last, leaseMs: LEASE_MS, amount, label: "", handOffMs: LEASE_MS });
+  return new OwnClaim({ clientId: "c", number: last, leaseMs: LEASE_MS, amount, label: "", handOffMs: LEASE_MS });
 }
 
 async function ask(amount: number, enqueue = false): Promise<{ claim: Claim; reply: AcquireReply }> {

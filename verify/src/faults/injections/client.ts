@@ -158,9 +158,13 @@ export const killedHolder: Injection = {
   },
 };
 
-/** A workload in which all processes want one name, with several callers each. */
+/**
+ * A workload in which all processes want one name, with several callers each. If they retain mutexes, two names and one
+ * caller, because a lock that others wait for is not retained.
+ */
 function hotName(stage: Stage): Work {
-  return { ...contention(stage), names: 1, sessions: 3 };
+  const isRetained = stage.cell.row === "J03-retained";
+  return { ...contention(stage), ...(isRetained ? { names: 2, sessions: 1 } : { names: 1, sessions: 3 }) };
 }
 
 /**
@@ -185,6 +189,18 @@ async function killAnywhere(stage: Stage, client: Client): Promise<void> {
   await client.kill();
   await backOnHotName(stage, client, beganMs, `process ${pid} killed at any moment`);
 }
+
+/** J03-retained: one or two processes are killed at any moment, while they hold, retain or wait for one of two names. */
+export const killsWhileRetaining: Injection = {
+  row: "J03-retained",
+  clientCount: 4,
+  work: hotName,
+  async strike(stage) {
+    const [first, second] = twoClients(stage);
+    const killed = stage.random.chance(0.5) ? [first] : [first, second];
+    await Promise.all(killed.map((client) => killAnywhere(stage, client)));
+  },
+};
 
 async function killWhileReleasing(stage: Stage, client: Client, rival: Client): Promise<void> {
   const { leaseMs } = stage;

@@ -29,6 +29,7 @@ export const INJECTIONS: readonly Injection[] = [
   client.frozenWaiter,
   client.killedHolder,
   client.killsOnAHotName,
+  client.killsWhileRetaining,
   client.vanishedHolder,
   client.blockedLoop,
   client.steppedClient,
@@ -87,7 +88,7 @@ export const INJECTIONS: readonly Injection[] = [
 const BY_ROW: ReadonlyMap<string, Injection> = new Map(INJECTIONS.map((injection) => [injection.row, injection]));
 
 /** Rows that repeat another row with different client options, see `graceOf` and `releasesOf`. */
-const OTHER_CLIENTS = /-(?:grace|strict|background)$/;
+const OTHER_CLIENTS = /-(?:grace|strict|background|retained)$/;
 
 /** Why a cell cannot be run; undefined if it can. */
 function whyNot(row: string, column: Column): string | undefined {

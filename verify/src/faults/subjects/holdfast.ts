@@ -9,6 +9,7 @@ import {
   type ReleaseEvent,
   type Store,
 } from "holdfast";
+import { retain } from "holdfast/retain";
 import { chooseStores, createHoldfastOn, type Runtime, storeFor, systemRuntime } from "holdfast/simulation";
 import { nameOfCaller } from "../../history/lease-names.js";
 import type { Kind } from "../../history/records.js";
@@ -62,7 +63,7 @@ function connect(settings: SubjectSettings): Connection {
   let told: ((owner: string) => void) | undefined;
   const onAcquire = (event: unknown): void => told?.((event as AcquireEvent).owner);
   channel("holdfast:acquire").subscribe(onAcquire);
-  const ends = releases === "background" ? new ReleaseEvents() : undefined;
+  const ends = releases === "awaited" ? undefined : new ReleaseEvents();
   const onRelease = (event: unknown): void => ends?.heard(event as ReleaseEvent);
   if (ends !== undefined) channel("holdfast:release").subscribe(onRelease);
 
@@ -76,7 +77,7 @@ function connect(settings: SubjectSettings): Connection {
         if (request.onQueued !== undefined) trail.onQueued.push(request.onQueued);
         request.onOwner?.(request.isShared === true ? nameOfCaller(owner, trail.callers) : owner);
       };
-      const run = ends && byRun(holdfast, request, kind);
+      const run = ends && byRun(holdfast, request, kind, releases === "retained");
       const background = ends && run && new BackgroundHold(run, ends);
       const asked = background?.acquire() ?? ask(holdfast, request, kind);
       told = undefined;
@@ -197,7 +198,7 @@ function ask(holdfast: Holdfast, request: Request, kind: Kind): Promise<Lease | 
 }
 
 /** `run` of the lock with what was requested; undefined for a kind that is not driven by it. */
-function byRun(holdfast: Holdfast, request: Request, kind: Kind): Run | undefined {
+function byRun(holdfast: Holdfast, request: Request, kind: Kind, isRetained: boolean): Run | undefined {
   const {
     leaseMs,
     waitMs = Number.POSITIVE_INFINITY,
@@ -211,8 +212,10 @@ function byRun(holdfast: Holdfast, request: Request, kind: Kind): Run | undefine
   const fairness = request.isShared === true ? ("cohort" as const) : ("strict" as const);
   const options = { leaseMs, renew, waitMs, fairness, ...(signal === undefined ? {} : { signal }) };
   switch (kind) {
-    case "mutex":
-      return (work, more) => holdfast.mutex(lockName).run(work, { ...options, ...more });
+    case "mutex": {
+      const retained = isRetained ? { retain: retain({ forMs: Math.floor(leaseMs / 3) }) } : undefined;
+      return (work, more) => holdfast.mutex(lockName, retained).run(work, { ...options, ...more });
+    }
     case "read-write-lock":
       return (work, more) => holdfast.readWriteLock(lockName)[mode].run(work, { ...options, ...more });
     case "semaphore":

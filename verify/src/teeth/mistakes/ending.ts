@@ -143,13 +143,7 @@ export const ENDING: readonly Tooth[] = [
     id: "abort-leaves-nothing-undone",
     bugs: ["B21"],
     mistake: "who aborts does not leave the queue, nor give back what it was granted",
-    patches: [
-      patch(
-        "core/waiter.ts",
-        "    return this.#cleanUp(this.#session.commandTimeoutMs);\n",
-        "    return Promise.resolve(true);\n",
-      ),
-    ],
+    patches: [patch("core/waiter.ts", "    return this.#cleanUp();\n", "    return Promise.resolve(true);\n")],
     catcher: test("unit/waiter.test.ts", "a wait that is aborted while its grant is in transit gives the grant back"),
   },
   {

@@ -12,8 +12,8 @@ export const HOLDING: readonly Tooth[] = [
     patches: [
       patch(
         RENEWER,
-        "provisionalMs >= leaseMs ? setAt.monotonicMs + leaseMs / 3 : Infinity",
-        "provisionalMs >= leaseMs ? this.#session.runtime.monotonicMs() + leaseMs / 3 : Infinity",
+        "!isShort ? setAt.monotonicMs + leaseMs / 3 : Infinity",
+        "!isShort ? runtime.monotonicMs() + leaseMs / 3 : Infinity",
       ),
     ],
     catcher: test("unit/hold.test.ts", "renewal is scheduled from the moment the acquire was sent, not from its reply"),

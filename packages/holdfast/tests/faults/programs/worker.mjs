@@ -2,6 +2,7 @@
 /** A process that acquires, holds and waits on request, so that a test can kill or freeze it meanwhile. */
 import process from "node:process";
 import { createHoldfast } from "holdfast";
+import { retain } from "holdfast/retain";
 import { Redis } from "ioredis";
 import { args, serve, sharedClockMs, tell } from "./serve.mjs";
 
@@ -37,6 +38,17 @@ serve({
     });
     held.set(as, found);
     return { token: lease.token, owner: lease.owner, validForMs: lease.validForMs(), atMs: sharedClockMs() };
+  },
+
+  /** Acquires and releases until the process retains the lock. */
+  async retain({ name, leaseMs }) {
+    const mutex = holdfast.mutex(name, { retain: retain({ forMs: Math.floor(leaseMs / 3) }) });
+    for (let owner = ""; ; ) {
+      const lease = await mutex.acquire({ leaseMs });
+      await lease.release();
+      if (lease.owner === owner) return { owner, token: lease.token };
+      owner = lease.owner;
+    }
   },
 
   /** Queues callers without waiting for them. */

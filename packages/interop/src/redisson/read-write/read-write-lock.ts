@@ -82,8 +82,8 @@ export class RedissonWriteLease extends Lease {
       session.assertOpen(this.name);
     } catch (error) {
       this.#hold.end();
-      void cleanUp(session, protocol, reader, true, session.commandTimeoutMs);
-      void cleanUp(session, writeProtocol(this.#place), claim, true, session.commandTimeoutMs);
+      void cleanUp(session, protocol, reader, true);
+      void cleanUp(session, writeProtocol(this.#place), claim, true);
       throw error;
     }
     this.#hold.end();

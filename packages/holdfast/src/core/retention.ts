@@ -1,0 +1,34 @@
+/** What a lock needs to retain its claims; `holdfast/retain` implements it, so that programs without it do not load it. */
+import type { Caller } from "./batch.js";
+import type { SharedClaim } from "./hold.js";
+import type { Granted, LockProtocol } from "./protocol.js";
+import type { Session } from "./session.js";
+
+/** Says for how long this process keeps a lock after its last release. The result of `retain` of `holdfast/retain`. */
+export interface Retention {
+  /**
+   * Returns how many tokens the next claim reserves, or undefined for the usual number.
+   *
+   * @param last  the last claim of the same callers, if it could be retained
+   * @throws RangeError  the lease is too short for this retention
+   * @internal
+   */
+  blockAfter(last: Retainable | undefined, leaseMs: number): number | undefined;
+
+  /**
+   * Returns the claim that was just granted, if it may be retained after its last release.
+   *
+   * @param isContended  whether the claim had to wait, or other callers of this process wait for the lock
+   * @internal
+   */
+  keep(session: Session, protocol: LockProtocol, granted: Granted, isContended: boolean): Retainable | undefined;
+}
+
+/** A claim that this process keeps after its last release, so that the next caller gets it without a request. */
+export interface Retainable extends SharedClaim {
+  /** Begins the lease of a caller. Returns false if the claim is in use, or may not be reused; then it is given back. */
+  serve(caller: Caller): boolean;
+
+  /** Gives the claim back, unless it is in use. Resolves when the server has replied to the first request. */
+  end(): Promise<unknown>;
+}
