@@ -69,9 +69,9 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   /**
    * How many replicas must acknowledge each grant and renewal (`WAIT`), and the longest wait for them. If too few
    * acknowledge a grant, Holdfast releases the lock, and the acquire rejects with StoreError. If too few acknowledge a
-   * renewal, Holdfast retries it. This makes it less likely, but not impossible, that a failover loses a grant. Each grant
-   * costs one more request, and other requests on the same connection wait behind it. `atLeast` is 1 to 100. `timeoutMs` is
-   * at least 1 and less than `commandTimeoutMs`. Not available with GLIDE, a pool, `store` or `redlock`.
+   * renewal, Holdfast retries it. The option makes it less likely, but not impossible, that a failover loses a grant. Each
+   * grant costs one more request, and other requests on the same connection wait behind it. `atLeast` is 1 to 100.
+   * `timeoutMs` is at least 1 and less than `commandTimeoutMs`. Not available with GLIDE, a pool, `store` or `redlock`.
    * @default none
    */
   readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;
