@@ -29,9 +29,9 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly store?: Store | undefined;
 
   /**
-   * Creates the subscriber connection, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes this connection.
-   * Without this option, waiters on such a client poll the server. The argument is the server's index in the `redlock` array,
-   * or 0 without `redlock`.
+   * A function that creates the subscriber connection, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes
+   * this connection. Without this option, waiters on such a client poll the server. The function's argument is the server's
+   * index in the `redlock` array, or 0 without `redlock`.
    */
   readonly subscriber?: ((server: number) => unknown) | undefined;
 
@@ -69,9 +69,9 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   /**
    * How many replicas must acknowledge each grant and renewal (`WAIT`), and the longest wait for them. If too few
    * acknowledge a grant, Holdfast releases the lock, and the acquire rejects with StoreError. If too few acknowledge a
-   * renewal, Holdfast retries it. With this option, a failover loses a grant less often, but still can. Each grant costs one
-   * more request, and other requests on the same connection wait behind it. `atLeast` is 1 to 100. `timeoutMs` is at least 1
-   * and less than `commandTimeoutMs`. Not available with GLIDE, a pool, `store` or `redlock`.
+   * renewal, Holdfast retries it. The option makes it less likely, but not impossible, that a failover loses a grant. Each
+   * grant costs one more request, and other requests on the same connection wait behind it. `atLeast` is 1 to 100.
+   * `timeoutMs` is at least 1 and less than `commandTimeoutMs`. Not available with GLIDE, a pool, `store` or `redlock`.
    * @default none
    */
   readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;

@@ -22,7 +22,7 @@ export interface HeldLease {
 /** Options of `close`. */
 export interface CloseOptions {
   /**
-   * Longest wait for work that runs under a lease. No lease is released while its work runs. The grace must end before
+   * Longest wait for work that runs under a lease. No lease is released while its work runs. The wait must end before
    * the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases are released immediately, even while their
    * work runs.
    */

@@ -17,9 +17,9 @@ function isOpenToNetwork({ config, isLocal }: NodeFacts): boolean | undefined {
 export const exposure: Check = {
   id: "exposure",
   reads: "`protected-mode`, `bind`, `requirepass`, and whether a client can connect without a password",
-  levels: "critical if a network can reach the server without a password; info if protected mode rejects other hosts",
+  levels: "critical if other hosts can connect without a password; info if protected mode rejects other hosts",
   risk: "Every client that reaches the server can delete or take locks, and read or change all other data.",
-  fix: "set a password or ACL users, bind only to the addresses needed, and use TLS. Do not merely set `protected-mode no`",
+  fix: "set a password or ACL users, bind only to the addresses needed, and use TLS. Setting `protected-mode no` is not a fix",
   families: ["anonymous"],
   run(facts) {
     const { anonymous, config } = facts;

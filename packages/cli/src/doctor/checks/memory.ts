@@ -7,7 +7,7 @@ import { bytes, counted } from "../words.js";
 export const eviction: Check = {
   id: "eviction",
   reads: "`maxmemory-policy`, `maxmemory` and `evicted_keys`",
-  levels: "if the policy is not `noeviction`: critical with `maxmemory`, info without it",
+  levels: "if the policy is not `noeviction`, critical with `maxmemory` and info without it",
   risk: "The server may evict a held lock and grant it to another client. Lock keys have an expiry, so every `volatile-*` and `allkeys-*` policy may evict them.",
   fix: "run CONFIG SET maxmemory-policy noeviction and change the configuration file, or use a separate Redis for locks",
   families: [],

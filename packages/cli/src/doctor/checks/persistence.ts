@@ -62,7 +62,7 @@ export const restartWipe: Check = {
   id: "restart-wipe",
   reads: "whether the server has replicas but no persistence",
   levels: "critical",
-  risk: "After a restart, the primary is empty and empties its replicas too. All locks are then free.",
+  risk: "After a restart, the primary and then its replicas are empty, so all locks are free.",
   fix: "turn on persistence, or make sure that the primary cannot restart before a replica is promoted",
   families: [],
   run(facts) {
