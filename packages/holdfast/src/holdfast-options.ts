@@ -108,8 +108,8 @@ export interface LockOptions {
   readonly recheckMs?: number | undefined;
 
   /**
-   * Keeps the lock for this process after a release, until another process wants it: the result of `retain` of
-   * `holdfast/retain`. If this process crashes meanwhile, others wait until the lease expires. Cannot be combined with `key`.
+   * The result of `retain` from `holdfast/retain`. Keeps the lock for this process after a release, until another
+   * process wants it. If this process crashes meanwhile, others wait until the lease expires. Cannot be combined with `key`.
    * @default undefined: a release gives the lock back immediately
    */
   readonly retain?: Retention | undefined;

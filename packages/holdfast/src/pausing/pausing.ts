@@ -47,7 +47,7 @@ export interface ResumeOptions extends Which {
   /** The person who resumes the lock, 1 to 256 bytes. */
   readonly by: string;
   /**
-   * The `owner` of the pause to end. Set this to end only a pause that you have seen: a later pause then continues. If
+   * The `owner` of the pause to end. Set this to end only a pause that you have seen, and not a later one. If
    * absent, `resume` ends the current pause.
    */
   readonly pause?: string | undefined;
