@@ -7,6 +7,7 @@ import type { Measurement } from "./measurement.js";
 import { parallel } from "./parallel.js";
 import { redlockQuorum } from "./redlock.js";
 import { renewal } from "./renewal.js";
+import { retained } from "./retained.js";
 import { serverTime } from "./server-time.js";
 import { startup } from "./startup.js";
 import { uncontended } from "./uncontended.js";
@@ -18,6 +19,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   hot,
   gap,
   uncontended,
+  retained,
   parallel,
   serverTime,
   waiting,
