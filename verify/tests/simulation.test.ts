@@ -72,7 +72,8 @@ describe("a simulated system", () => {
       reused += checked.get("leases of retained claims") ?? 0;
       recalled += checked.get("recalls of unused claims") ?? 0;
     }
-    expect(reused).toBeGreaterThan(RETAINED_SEEDS);
+    // Four of ten callers do not renew their leases, so they get new claims.
+    expect(reused).toBeGreaterThan(RETAINED_SEEDS / 2);
     expect(recalled).toBeGreaterThan(0);
   });
 
