@@ -32,7 +32,8 @@ export function repeatsOf(seed: number, kind: string, processCount: number): Ses
         isTry: random.chance(0.05),
         waitMs: random.pick([300, 3_000, 8_000, Infinity]),
         leaseMs,
-        renew: random.chance(0.8),
+        // A caller that does not renew gets a claim of its own.
+        renew: random.chance(0.95),
         abortAfterMs: null,
         holdMs: random.chance(0.9) ? random.whole(0, 5) : random.whole(6, leaseMs / 2),
         extendMs: random.chance(0.03) ? leaseMs : null,

@@ -27,8 +27,14 @@ local from, token, owner, entered, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], A
 -- include hand-off
 -- include holds
 -- include signal-next
-local function pop()
-  return redis.call('ZPOPMIN', KEYS[6])[1]
+local function passSignal()
+  local moved = signalNext(inbox, 1, function()
+    return redis.call('ZPOPMIN', KEYS[6])[1]
+  end)
+  local holder = moved > 0 and redis.call('GET', KEYS[1])
+  if holder then
+    -- include recall
+  end
 end
 if redis.call('ZREM', KEYS[6], owner) == 1 then
   return 1
@@ -38,7 +44,7 @@ local isHolder = redis.call('GET', KEYS[1]) == owner
 if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
   -- A claim that waited but is in no queue was signaled, and then dropped because it had no subscriber at its turn.
   if entered ~= '2' then
-    signalNext(inbox, 1, pop)
+    passSignal()
   end
   if isHolder and not handOff(inbox) then
     redis.call('DEL', KEYS[1], KEYS[4])
@@ -56,7 +62,7 @@ end
 if entered == '0' then
   -- Either the reply to its wait was lost, and it was signaled and dropped since; or the wait never began, and then an
   -- unnecessary signal does no harm.
-  signalNext(inbox, 1, pop)
+  passSignal()
   return 2
 end
 return 0

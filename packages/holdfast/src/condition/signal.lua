@@ -3,7 +3,8 @@
 
   Each signaled waiter moves to the end of the mutex's queue and is a regular waiter from then on. The reply is
   stored, because a repeated request must not signal a second waiter. A holder sends its requests one after the other,
-  so the last reply is enough. A late copy of an earlier request does nothing.
+  so the last reply is enough. A late copy of an earlier request does nothing. A holder that may retain the mutex is
+  recalled, because the signaled waiters do not ask for the mutex.
 
   KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued
@@ -37,6 +38,10 @@ end
 local moved = signalNext(inbox, tonumber(most), function()
   return redis.call('ZPOPMIN', KEYS[4])[1]
 end)
+if moved > 0 then
+  local holder = owner
+  -- include recall
+end
 redis.call('HSET', KEYS[5], 'owner', owner, 'request', request, 'moved', moved)
 redis.call('PEXPIRE', KEYS[5], 600000)
 return {1, moved, redis.call('ZCARD', KEYS[4])}

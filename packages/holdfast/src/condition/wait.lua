@@ -52,6 +52,7 @@ local holder = redis.call('GET', KEYS[1])
 local isQueued = redis.call('ZSCORE', KEYS[3], owner)
 if isQueued and holder then
   redis.call('PEXPIRE', KEYS[3], 60000)
+  -- include recall
   return {0, redis.call('PTTL', KEYS[1]), now}
 end
 if again == '1' or isQueued or holder == owner then

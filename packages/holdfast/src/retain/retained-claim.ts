@@ -4,7 +4,7 @@ import { publishAcquire } from "../core/events.js";
 import { type Granted, type LockProtocol, NOTHING_RUNS } from "../core/protocol.js";
 import { cleanUp } from "../core/release.js";
 import type { Retainable } from "../core/retention.js";
-import type { Timer } from "../core/runtime.js";
+import { outsideRequests, type Runtime, type Timer } from "../core/runtime.js";
 import type { Occupant, Session } from "../core/session.js";
 import { type Moment, msFrom, now, validUntil } from "../core/time.js";
 
@@ -26,6 +26,52 @@ export function blockAfter(amount: number, passedUs: number): number {
   return amount <= passedUs ? amount : FIRST_BLOCK;
 }
 
+/**
+ * For how long one turn of the event loop may serve callers, in ms. Then the next caller asks the server. Callers that do nothing
+ * but short work without I/O would otherwise keep recalls, timers and the renewals of other leases from running.
+ */
+const TURN_MS = 20;
+
+/** What the claims of one session share. */
+class Surroundings {
+  /** Number of reconnects of both connections. A recall may be lost while the inbox reconnects. */
+  reconnects = 0;
+  readonly #runtime: Runtime;
+  #turnEndsAtMs: number | undefined;
+
+  constructor({ store, runtime }: Session) {
+    this.#runtime = runtime;
+    store.onReconnect(() => {
+      this.reconnects += 1;
+    });
+  }
+
+  /** Whether callers were served for `TURN_MS` and the event loop has not turned since. Called for each caller. */
+  isTurnOver(nowMs: number): boolean {
+    const isFirst = this.#turnEndsAtMs === undefined;
+    this.#turnEndsAtMs ??= nowMs + TURN_MS;
+    const isOver = nowMs > this.#turnEndsAtMs;
+    // Also restarts a timer that was lost.
+    if (isFirst || isOver) outsideRequests(() => this.#runtime.startTimer(() => this.#turned(), 1, false));
+    return isOver;
+  }
+
+  #turned(): void {
+    this.#turnEndsAtMs = undefined;
+  }
+}
+
+const surroundings = new WeakMap<Session, Surroundings>();
+
+function surroundingsOf(session: Session): Surroundings {
+  let found = surroundings.get(session);
+  if (found === undefined) {
+    found = new Surroundings(session);
+    surroundings.set(session, found);
+  }
+  return found;
+}
+
 /** Claims to give back before this process exits. */
 const kept = new Set<RetainedClaim>();
 
@@ -37,8 +83,8 @@ function endAll(): void {
  * A granted claim that serves the callers of this process, one after the other, and is kept while none of them holds it.
  *
  * Invariants:
- * - It is kept only if no other claim can be in the queue without having sent a recall: it was granted by the first reply, and
- *   no connection has been replaced since.
+ * - It is kept only if no other claim can be in the queue without having sent a recall: it was granted by the first reply, the
+ *   inbox was open then, and no connection has been replaced since.
  * - It is kept, and reused, only within `retainMs` of its first release and with more than half of its first lease left. Both
  *   clocks must say so at that moment. The timer only gives the claim back if no caller comes.
  * - While it is kept, none of its requests is under way, because a claim that was renewed is not kept.
@@ -49,7 +95,9 @@ export class RetainedClaim implements Retainable, Occupant {
   readonly #protocol: LockProtocol;
   readonly #granted: Granted;
   readonly #retainMs: number;
+  readonly #surroundings: Surroundings;
   readonly #reconnects: number;
+  #isTurnOver = false;
   #served = 1;
   #until: Moment | undefined;
   #timer: Timer | undefined;
@@ -62,19 +110,23 @@ export class RetainedClaim implements Retainable, Occupant {
     this.#protocol = protocol;
     this.#granted = granted;
     this.#retainMs = retainMs;
-    this.#reconnects = session.commandReconnects;
+    this.#surroundings = surroundingsOf(session);
+    this.#reconnects = this.#surroundings.reconnects;
   }
 
-  /** Returns the claim of a grant, unless a copy of its request may still run or the grant was sent by message. */
+  /**
+   * Returns the claim of a grant, unless a copy of its request may still run, the grant was sent by message, or an earlier recall
+   * may be lost because the inbox is not open.
+   */
   static of(session: Session, protocol: LockProtocol, granted: Granted, retainMs: number): RetainedClaim | undefined {
     const isPlain = granted.mayStillRun === NOTHING_RUNS && granted.isHandedOver !== true;
-    return isPlain ? new RetainedClaim(session, protocol, granted, retainMs) : undefined;
+    return isPlain && session.clientInbox.isOpen ? new RetainedClaim(session, protocol, granted, retainMs) : undefined;
   }
 
-  /** How many tokens the next claim reserves: more only if this claim has used all of its own. */
+  /** How many tokens the next claim reserves: more only if this claim has used all of its own, or did not stand still. */
   get nextBlock(): number {
     const { claim, setAt } = this.#granted;
-    if (this.#served < claim.amount) return FIRST_BLOCK;
+    if (this.#served < claim.amount && !this.#isTurnOver) return FIRST_BLOCK;
     return blockAfter(claim.amount, (this.#session.runtime.monotonicMs() - setAt.monotonicMs) * 1_000);
   }
 
@@ -87,7 +139,7 @@ export class RetainedClaim implements Retainable, Occupant {
     this.#isKept = true;
     this.#session.admit(this.#granted.claim, this);
     if (this.#timer === undefined) {
-      this.#timer = runtime.startTimer(() => this.recalled(), leftMs, false);
+      this.#timer = outsideRequests(() => runtime.startTimer(() => this.recalled(), leftMs, false));
       this.#session.retained ??= new Map();
       this.#session.retained.set(this.#protocol.key, this);
       if (kept.size === 0) process.on("beforeExit", endAll);
@@ -99,6 +151,9 @@ export class RetainedClaim implements Retainable, Occupant {
   serve(caller: Caller): boolean {
     const session = this.#session;
     const at = now(session.runtime);
+    this.#isTurnOver = this.#surroundings.isTurnOver(at.monotonicMs);
+    // A lease that is not renewed must last for its full length, so it needs a new claim.
+    if (this.#isTurnOver || !caller.options.renew) this.#isRecalled = true;
     if (!this.#isKept || this.#leftMs(at) <= 0) {
       this.recalled();
       return false;
@@ -161,9 +216,8 @@ export class RetainedClaim implements Retainable, Occupant {
   /** For how long the claim may be kept from `at`, in ms; 0 if it may not. */
   #leftMs(at: Moment): number {
     const { claim, setAt } = this.#granted;
-    const { clientInbox, commandReconnects } = this.#session;
-    const isUsable = !this.#isRecalled && this.#served < claim.amount && clientInbox.isOpen;
-    if (!isUsable || commandReconnects !== this.#reconnects || this.#until === undefined) return 0;
+    const isUsable = !this.#isRecalled && this.#served < claim.amount && this.#session.clientInbox.isOpen;
+    if (!isUsable || this.#surroundings.reconnects !== this.#reconnects || this.#until === undefined) return 0;
     return Math.min(msFrom(at, this.#until), msFrom(at, validUntil(setAt, claim.leaseMs)) - claim.leaseMs / 2);
   }
 }

@@ -111,6 +111,17 @@ export function retainContract(subject: StoreUnderTest): void {
     }
   });
 
+  test("a signaled waiter gets a retained mutex", async () => {
+    const { holdfast, rivalHoldfast, name } = scene;
+    const condition = rivalHoldfast.mutex(name).condition("ready");
+    const woken = condition.wait(await scene.rival.acquire(LEASE), LEASE);
+    await retained();
+    const lease = await scene.lock.acquire(LEASE);
+    expect(await holdfast.mutex(name).condition("ready").signal(lease)).toBe(1);
+    await lease.release();
+    await (await woken).release();
+  });
+
   test("a pause makes a retained mutex free", async () => {
     await retained();
     await scene.rivalHoldfast.pause(scene.name, { by: "an operator", label: "a test" });

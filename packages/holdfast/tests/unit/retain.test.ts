@@ -128,6 +128,36 @@ describe("clocks", () => {
   });
 });
 
+describe("a caller asks the server", () => {
+  test("if its lease is not renewed, because such a lease lasts for its full length", async () => {
+    await turn();
+    await world.runtime.advance(RETAIN_MS / 2);
+    const lease = await world.lock.acquire({ renew: false });
+    expect(verbs()).toEqual(["acquire", "leave", "acquire"]);
+    expect(lease.validForMs()).toBeGreaterThan(LEASE_MS * 0.98);
+    await lease.release();
+  });
+
+  test("after 20 ms in which the event loop has not turned, so that recalls and timers are not held up", async () => {
+    await turn();
+    for (let i = 0; i < 5; i += 1) {
+      await turn();
+      world.runtime.block(5);
+    }
+    expect(verbs()).toEqual(["acquire"]);
+    await turn();
+    expect(verbs()).toEqual(["acquire", "leave", "acquire"]);
+    // The number of tokens does not begin again.
+    expect(world.sent.at(-1)?.claim?.amount).toBe(63);
+    for (let i = 0; i < 5; i += 1) {
+      world.runtime.block(15);
+      await world.runtime.advance(1);
+      await turn();
+    }
+    expect(verbs()).toEqual(["acquire", "leave", "acquire"]);
+  });
+});
+
 describe("a recall", () => {
   test("makes a kept claim be given back immediately, and the next caller asks the server", async () => {
     await turn();
@@ -189,6 +219,31 @@ describe("a claim is not kept", () => {
     await turn();
     expect(verbs()).toEqual(["acquire", "release"]);
   });
+
+  test("if the inbox opened after the grant, because a recall may have come before", async () => {
+    world = worldOf(RETAIN_MS);
+    const { subscribe } = world.store;
+    let open = (): void => {};
+    world.store.subscribe = () =>
+      new Promise((resolve) => {
+        open = () => resolve(subscribe());
+      });
+    const lease = await world.lock.acquire();
+    open();
+    await world.session.clientInbox.open(1_000);
+    await lease.release();
+    expect(verbs()).toEqual(["acquire", "release"]);
+  });
+
+  test.each(["commands", "inbox"] as const)(
+    "if the connection for %s was replaced after the grant",
+    async (connection) => {
+      const lease = await world.lock.acquire();
+      world.store.reconnect(connection);
+      await lease.release();
+      expect(verbs()).toEqual(["acquire", "release"]);
+    },
+  );
 
   test("if it had to wait, because others may wait behind it", async () => {
     world.answers.acquire = async () => ({ outcome: "waiting", restMs: LEASE_MS, nowUs: NOW_US });

@@ -88,7 +88,7 @@ export class ScriptedStore implements Store {
   subscriptions = 0;
   isClosed = false;
   #push: ((message: string) => void) | undefined;
-  #reconnected: ((connection: "commands" | "inbox") => void) | undefined;
+  readonly #listeners = new Set<(connection: "commands" | "inbox") => void>();
 
   run(): Promise<never> {
     return Promise.reject(new Error("no script is run here"));
@@ -108,10 +108,8 @@ export class ScriptedStore implements Store {
   }
 
   onReconnect(listener: (connection: "commands" | "inbox") => void): () => void {
-    this.#reconnected = listener;
-    return () => {
-      this.#reconnected = undefined;
-    };
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   async close(): Promise<void> {
@@ -124,7 +122,7 @@ export class ScriptedStore implements Store {
   }
 
   reconnect(connection: "commands" | "inbox"): void {
-    this.#reconnected?.(connection);
+    for (const listener of this.#listeners) listener(connection);
   }
 
   static readonly unsupported = (): Promise<void> => Promise.reject(new UnsupportedError("scripted", "no inbox"));

@@ -19,7 +19,7 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     bug: "condition",
     kind: "condition",
     finds: ["L3"],
-    tampering: rewrite("condition/leave", ["    signalNext(inbox, 1, pop)", "    signalNext(inbox, 0)"]),
+    tampering: rewrite("condition/leave", ["    passSignal()", "    signalNext(inbox, 0)"]),
   },
   {
     name: "who is signalled waits in no queue",
