@@ -1,9 +1,10 @@
 /**
  * A world of a mutex whose process may keep a claim after its release: `holdfast/retain`. Others queue, try once, or pause it.
  *
- * A kept claim holds on the server, and nobody believes in it. What must be true is that nobody holds beside a lease that reuses
- * it, that such a lease is not older than one of somebody else, and that the claim is given back in the tick in which another
- * claim asks for the lock, unless the message that says so was lost, or its process is frozen or has died.
+ * A kept claim holds the lock on the server, although no caller uses it. The world checks three things. While a lease reuses
+ * the claim, no other claim holds the lock. The token of such a lease is not lower than that of another process. When another
+ * claim asks for the lock, the kept claim is released before the clock moves, unless the recall was lost or its process is
+ * frozen or dead.
  */
 import { LEASE_TICKS, TICK_MS } from "./canonical.js";
 import { NOT_KEPT } from "./encoding.js";

@@ -419,7 +419,7 @@ export function asUncertain(error: StoreError, lockName: string): StoreError {
   return error.mayHaveRun ? error : namedAfter(lockName, error, true);
 }
 
-/** Emits a process warning, for a condition in which locks go on but somebody should act. Warnings have documented codes. */
+/** Emits a process warning for a condition that does not stop locks but needs action. Warnings have documented codes. */
 export function warn(code: `HOLDFAST_${string}`, message: string, detail: string): void {
   process.emitWarning(message, { type: "HoldfastWarning", code, detail });
 }
