@@ -3,6 +3,7 @@
  * disturbs all of them alike. The order changes from round to round. A library that fails is left out, and reported.
  */
 import type { Adapter } from "./adapters/adapter.js";
+import { Cores } from "./cores.js";
 import type { Conditions, Entry, Prepared, Section, Target } from "./measurements/entry.js";
 import type { Measurement } from "./measurements/measurement.js";
 import { type Outcome, Results } from "./results.js";
@@ -38,6 +39,7 @@ export async function compare(
       samples.delete(entry.name);
     }
   };
+  let cores: Cores | undefined;
   try {
     for (const entry of entries) {
       const { prepare } = entry;
@@ -49,6 +51,10 @@ export async function compare(
       await guarded(entry, async () => {
         prepared.set(entry.name, await prepare(conditions));
       });
+    }
+    if (measurement.hasOwnCores === true) {
+      const callers = [...prepared.values()].flatMap(({ pids = [] }) => pids);
+      cores = await Cores.reserve([conditions.server, ...conditions.servers].map(({ pid }) => pid), callers);
     }
     const rounds = conditions.repetitions * (measurement.rounds ?? 1);
     for (let repetition = 0; repetition < rounds; repetition += 1) {
@@ -65,6 +71,7 @@ export async function compare(
       }
     }
   } finally {
+    await cores?.release();
     await Promise.all([...prepared.values()].map((contestant) => contestant.close()));
   }
   const results = new Results(measurement.figures, entries, samples, troubles, sections);

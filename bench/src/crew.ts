@@ -54,6 +54,11 @@ export class Crew {
     return crew;
   }
 
+  /** The process ids of the workers. */
+  get pids(): readonly number[] {
+    return this.#children.flatMap(({ pid }) => pid ?? []);
+  }
+
   /**
    * Gives each worker an order and waits for all answers.
    *

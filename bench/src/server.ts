@@ -25,6 +25,7 @@ export interface ServerOptions {
 
 /** A running server. */
 export interface Server {
+  readonly pid: number;
   readonly port: number;
   readonly version: string;
   readonly isValkey: boolean;
@@ -96,6 +97,7 @@ async function startOn(port: number, args: readonly string[]): Promise<Server> {
   const valkey = /valkey_version:(\S+)/.exec(info)?.[1];
   const version = valkey ?? /redis_version:(\S+)/.exec(info)?.[1] ?? "unknown";
   return {
+    pid: child.pid as number, // it has answered
     port,
     version,
     isValkey: valkey !== undefined,

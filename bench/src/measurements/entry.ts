@@ -63,6 +63,8 @@ export interface Prepared {
    * @throws  where the contestant broke a promise, such as exclusion: its speed is then of no interest
    */
   run(): Promise<Run>;
+  /** The processes that call, where the measurement needs to know them. */
+  readonly pids?: readonly number[];
   close(): Promise<void>;
 }
 

@@ -15,6 +15,8 @@ export interface Measurement {
   readonly rounds?: number;
   /** How many servers it needs besides the one that all measurements share, for all its entries together. 0 if absent. */
   readonly servers?: number;
+  /** Whether servers and callers have cores of their own, see cores.ts: where short round trips are measured. */
+  readonly hasOwnCores?: boolean;
   readonly figures: readonly Figure[];
   /** Who takes part, and who cannot, with the reason. */
   entries(adapters: readonly Adapter[]): readonly Entry[];

@@ -25,6 +25,7 @@ export async function oneAtATime(name: string, connection: Connection, seconds: 
       const { p50 = Number.NaN, p99 = Number.NaN } = (await times()) ?? {};
       return { values: [p50, p99] };
     },
+    pids: crew.pids,
     close: () => crew.end(),
   };
 }

@@ -28,6 +28,7 @@ export const redlockQuorum: Measurement = {
     `Redlock on ${SERVERS} servers: uncontended acquire + release, one at a time, leases of ${LEASE_MS / 1_000} s`,
   seconds: 0.2,
   rounds: 4,
+  hasOwnCores: true,
   servers: SERVERS,
   figures: TIMES,
 

@@ -9,6 +9,7 @@ export const uncontended: Measurement = {
   title: () => "uncontended acquire + release, one at a time",
   seconds: 0.1,
   rounds: 4,
+  hasOwnCores: true,
   figures: TIMES,
 
   entries: (adapters) =>
