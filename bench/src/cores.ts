@@ -58,6 +58,11 @@ export class Cores {
     return cores;
   }
 
+  /** Process ids of those that keep the cores awake. */
+  get wakers(): readonly number[] {
+    return this.#children.flatMap(({ pid }) => pid ?? []);
+  }
+
   async release(): Promise<void> {
     for (const pid of this.#moved) move(pid, ALL_CORES);
     await Promise.all(

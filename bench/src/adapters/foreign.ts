@@ -4,7 +4,7 @@ import type { Adapter } from "./adapter.js";
 /** A program that carries out orders, or why there is none. */
 export type ForeignProgram = { readonly program: readonly string[] } | { readonly missing: string };
 
-const ELSEWHERE = "only `npm run bench` builds it";
+const ELSEWHERE = "built only by `npm run bench`";
 
 /** The program of a peer. */
 export function programOf({ name }: Adapter): ForeignProgram {
@@ -17,7 +17,7 @@ export function programOf({ name }: Adapter): ForeignProgram {
 export const redisson: Adapter = foreign({
   name: "redisson",
   version: "4.7.0",
-  settings: "Java, getFencedLock: lockAndGetToken and unlock, lockWatchdogTimeout is the lease, else its defaults",
+  settings: "Java, getFencedLock: lockAndGetToken and unlock, lockWatchdogTimeout is the lease, otherwise defaults",
   hasToken: true,
 });
 
@@ -25,7 +25,7 @@ export const redisson: Adapter = foreign({
 export const rueidislock: Adapter = foreign({
   name: "rueidislock",
   version: "1.0.79",
-  settings: "Go, one key (KeyMajority 1), NoLoopTracking, KeyValidity is the lease, else its defaults",
+  settings: "Go, one key (KeyMajority 1), NoLoopTracking, KeyValidity is the lease, otherwise defaults",
 });
 
 function foreign(facts: Pick<Adapter, "name" | "version" | "settings" | "hasToken">): Adapter {

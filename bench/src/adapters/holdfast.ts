@@ -23,7 +23,7 @@ export const holdfastStrict: Adapter = adapter(
 /** By `run`, which does not await the release. Its `release` ends the work. */
 export const holdfastBackground: Adapter = {
   ...adapter("holdfast/background", "ioredis", "cohort", 'run(work, { release: "background" })'),
-  onlyFree: "a caller that waits for the lock waits for its release as well",
+  onlyFree: "its release matters only when nobody waits",
   async open(connection) {
     const { createHoldfast } = await import("holdfast");
     const redis = await newIoredis(connection);

@@ -6,7 +6,7 @@ export const nodeRedisson: Adapter = {
   role: "peer",
   package: "node-redisson",
   client: "ioredis",
-  settings: "lockWatchdogTimeout is the lease; pub/sub, renewal by its watchdog",
+  settings: "lockWatchdogTimeout is the lease; pub/sub notification, renewal by its watchdog",
   async open({ port, autoPipelining, leaseMs }) {
     const { Redisson } = await import("node-redisson");
     const redisson = new Redisson({

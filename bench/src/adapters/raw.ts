@@ -12,7 +12,7 @@ import { newGlide, newIoredis, newIoredisCluster, newNodeRedis } from "./client.
 const RETRY_MIN_MS = 5;
 const RETRY_MAX_MS = 15;
 const SETTINGS = "SET NX PX and compare-and-delete by EVALSHA; polls every 5 to 15 ms";
-const ON_SEVERAL = "on several servers each command goes to all at once, and all answers are waited for";
+const ON_SEVERAL = "on several servers it sends each command to all at once and waits for all replies";
 
 const COMPARE_AND_DELETE =
   "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";

@@ -18,14 +18,14 @@ export interface Call {
 const NAME = "order";
 /** What a server would answer: the release needs a token that looks like one. */
 const TOKEN = 1_763_711_220_000_000;
-const NOT_RUN = "a free lock is what it measures";
+const NOT_RUN = "it measures only free locks";
 
 /** See the file header; on ioredis. */
 export const scripts: Adapter = {
   name: "holdfast/scripts",
   role: "own",
   client: "ioredis",
-  settings: "the scripts that holdfast sends for a free mutex, by the bare client; no library",
+  settings: "the scripts that holdfast sends for a free mutex, sent by the client without the library",
   onlyFree: NOT_RUN,
   async open(connection) {
     const [acquire, release] = await callsOfAPair();

@@ -7,7 +7,7 @@ export const simpleRedisMutex: Adapter = {
   role: "peer",
   package: "simple-redis-mutex",
   client: "node-redis",
-  settings: "its defaults: notified by pub/sub, polls every 10 s besides; has no renewal",
+  settings: "defaults: pub/sub notification, and polling every 10 s; no renewal",
   async open(connection) {
     const { lock } = await import("simple-redis-mutex");
     const client = await newNodeRedis(connection);

@@ -7,7 +7,7 @@ export const verrou: Adapter = {
   role: "peer",
   package: "@verrou/core",
   client: "ioredis",
-  settings: "Redis store, retry delay 10, no time limit; has no renewal",
+  settings: "Redis store, retry delay 10, no time limit; no renewal",
   async open(connection) {
     const { Verrou } = await import("@verrou/core");
     const { redisStore } = await import("@verrou/core/drivers/redis");

@@ -30,7 +30,7 @@ const WATCH = `
 /** See the file header. */
 export const consolePage: Measurement = {
   name: "console",
-  title: () => "first page of the console, from its address on, in Chromium",
+  title: () => "first page of the console in Chromium, from entering its address",
   seconds: 0,
   servers: COUNTS.length,
   figures: [

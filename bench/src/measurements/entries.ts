@@ -31,17 +31,17 @@ export function entriesOf(
 export function onePerWayToWait({ role, client, onlyFree }: Adapter): string | undefined {
   if (onlyFree !== undefined) return onlyFree;
   return role !== "peer" && client !== "ioredis"
-    ? "measured on ioredis, since here it is the waiting that counts"
+    ? "measured only on ioredis, because the client matters little while callers wait"
     : undefined;
 }
 
 /** Where only free locks are acquired, fairness changes nothing. */
 export function withoutFairness({ name }: Adapter): string | undefined {
-  return name === "holdfast/strict" ? "on a free lock it is the same as holdfast" : undefined;
+  return name === "holdfast/strict" ? "the same as holdfast on a free lock" : undefined;
 }
 
 function withoutProgram(adapter: Adapter, isForeign: boolean): string | undefined {
-  if (!isForeign) return "a program in another language, which is measured on the hot key and on free locks";
+  if (!isForeign) return "a program in another language, measured only on the hot key and on free locks";
   const found = programOf(adapter);
   return "missing" in found ? found.missing : undefined;
 }

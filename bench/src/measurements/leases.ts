@@ -46,8 +46,8 @@ export const leases: Measurement = {
         async close() {},
       }),
       ({ role, name }) => {
-        if (role === "peer") return "not run: the target is ours alone";
-        return name === "holdfast" ? undefined : "a lease that is held is the same as holdfast's";
+        if (role === "peer") return "not measured, because the target concerns only Holdfast";
+        return name === "holdfast" ? undefined : "the same as holdfast while a lease is held";
       },
     ),
 

@@ -52,6 +52,6 @@ export const parallel: Measurement = {
 function abovePeersWithToken(results: Results): Target {
   const peer = results.bestPeer("rate", (name) => adapterNamed(name).hasToken === true);
   const ratio = peer === undefined ? Number.NaN : results.ratio("holdfast", peer, "rate");
-  const unit = `× ${peer ?? "the best peer with a token"}`;
-  return target("128 in parallel, pairs/s, against the best peer with a token", ratio, { atLeast: 1 }, unit);
+  const unit = `× ${peer ?? "the best of them"}`;
+  return target("128 in parallel, pairs/s, compared with peers that have a token", ratio, { atLeast: 1 }, unit);
 }

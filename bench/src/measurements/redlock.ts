@@ -25,7 +25,7 @@ const LOOK_MS = 50;
 export const redlockQuorum: Measurement = {
   name: "redlock",
   title: () =>
-    `Redlock on ${SERVERS} servers: uncontended acquire + release, one at a time, leases of ${LEASE_MS / 1_000} s`,
+    `Redlock on ${SERVERS} servers: uncontended acquire + release, one at a time, leases of ${LEASE_MS / 1_000} s, servers and caller on different cores`,
   seconds: 0.2,
   rounds: 4,
   hasOwnCores: true,
@@ -42,7 +42,7 @@ export const redlockQuorum: Measurement = {
       "× five parallel raw pairs",
     ),
     target(
-      `Redlock on ${SERVERS} servers, p50, with the token`,
+      `Redlock on ${SERVERS} servers, p50, compared with redlock`,
       results.ratio("redlock", "holdfast", "p50"),
       { atLeast: 1 },
       "× the speed of redlock",
@@ -63,8 +63,8 @@ async function prepare({ name }: Adapter, conditions: Conditions): Promise<Prepa
 function absent(adapter: Adapter): string | undefined {
   if (adapter.openQuorum !== undefined) return undefined;
   if (adapter.onlyFree !== undefined) return adapter.onlyFree;
-  if (adapter.role === "peer") return "no lock on several servers is run of it";
-  return withoutFairness(adapter) ?? "measured on ioredis, as are the peers";
+  if (adapter.role === "peer") return "its lock on several servers, if it has one, is not measured";
+  return withoutFairness(adapter) ?? "measured only on ioredis, like the peers";
 }
 
 /** Waits until the server has been up for so long, by its own account. */

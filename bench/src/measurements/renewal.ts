@@ -50,7 +50,7 @@ let renewals: Promise<Renewals> | undefined;
 /** See the file header. */
 export const renewal: Measurement = {
   name: "renewal",
-  title: () => "processor time of one renewed lease, by the bare client",
+  title: () => "processor time to renew one lease, by the client without the library",
   seconds: 0,
   figures: [
     { name: "server", unit: "µs", digits: 2, better: "less" },

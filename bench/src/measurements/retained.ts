@@ -29,7 +29,7 @@ export const retained: Measurement = {
 
   targets: (results) => [
     target(
-      "one process acquires the same free name again and again, with `retain`",
+      "one process acquires the same free name repeatedly with `retain`",
       results.median(RETAINED, "acquires"),
       { atLeast: 500_000 },
       "acquires/s",

@@ -6,7 +6,7 @@ import { oneAtATime, TIMES } from "./one-at-a-time.js";
 /** How long one caller waits for a free lock and for giving it back: round trips, plus what the library adds. */
 export const uncontended: Measurement = {
   name: "uncontended",
-  title: () => "uncontended acquire + release, one at a time",
+  title: () => "uncontended acquire + release, one at a time, server and caller on different cores",
   seconds: 0.1,
   rounds: 4,
   hasOwnCores: true,
@@ -28,7 +28,7 @@ export const uncontended: Measurement = {
       "× raw",
     ),
     target(
-      "the same with run, releasing in the background, p50",
+      "uncontended `run` with the release in the background, p50",
       results.ratio("holdfast/background", "raw", "p50"),
       { atMost: 0.75 },
       "× raw",

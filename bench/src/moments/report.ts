@@ -15,16 +15,16 @@ export interface MomentsReport {
 export const MOMENTS_TITLE = "a hand-over, moment by moment: 4 processes × 8 callers, sections of 1 ms";
 /** What its numbers are. */
 export const MOMENTS_UNIT =
-  "µs since the end of the section, or since the message was to be sent; p50 of the hand-overs between processes that could be followed. The answer comes to the process that ended, the message to the next one: neither waits for the other";
+  "µs since the end of the section, or since the message was to be sent; p50 of the hand-overs between processes that could be followed. The reply goes to the process whose section ended, and the message to the next process. Neither waits for the other";
 /** What the rows without a lock are for. */
 export const MOMENTS_RHYTHMS =
-  "bare messages go round between as many processes: in the rhythm of the gap's yardstick, and in that in which locks go from one process to another, which is after 8 sections of 1 ms";
+  "the rows `publish` send bare messages round the same number of processes: every ms, like the yardstick of the gap, and every 8 ms, as often as a lock goes from one process to another";
 
 const WORDS: Readonly<Record<Moment, string>> = {
   written: "first write",
-  answered: "its answer",
-  told: "message at the next",
-  started: "next begins",
+  answered: "its reply",
+  told: "message at the next process",
+  started: "next section begins",
 };
 
 /** The heads over `momentCells`. */
