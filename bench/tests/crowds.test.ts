@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 // The built program, since a crowd is made of processes that run it.
-import { runCrowd } from "../dist/measurements/crowds.js";
+import { runCrowd, sectionsDuringLongestWait } from "../dist/measurements/crowds.js";
 import type { Conditions } from "../dist/measurements/entry.js";
 import { type Server, startServer } from "../dist/server.js";
 
@@ -45,5 +45,19 @@ describe("a crowd", () => {
       isOver = true;
       await taking;
     }
+  });
+
+  it("counts the sections that began during the longest wait", () => {
+    // Caller A asks at 0 and is served at 5, after the sections of 1, 2 and 4.
+    const all = [
+      { askedAtMs: 0, startedAtMs: 1 },
+      { askedAtMs: 1, startedAtMs: 2 },
+      { askedAtMs: 2, startedAtMs: 4 },
+      { askedAtMs: 0, startedAtMs: 5 },
+    ];
+    expect(sectionsDuringLongestWait(all, all, 10, [])).toBe(3);
+    expect(sectionsDuringLongestWait(all, all.slice(0, 3), 10, [])).toBe(1);
+    // A caller that still waits at the end counts as well.
+    expect(sectionsDuringLongestWait(all, all, 10, [0.5])).toBe(4);
   });
 });

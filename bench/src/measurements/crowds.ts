@@ -41,6 +41,8 @@ export interface CrowdRun {
   readonly untilMs: number;
   /** Of those who were served last in the measured time, and of those who still waited at its end. */
   readonly longestWaitMs: number;
+  /** How many sections began during one wait, at most: of the same waits. */
+  readonly longestWaitSections: number;
   /** How often each caller was served, those who never were included. */
   readonly shares: readonly number[];
   /** Processor time of all callers' processes in the measured time. */
@@ -83,6 +85,7 @@ export async function runCrowd(
       fromMs,
       untilMs,
       longestWaitMs: largest([...waits, ...open]),
+      longestWaitSections: sectionsDuringLongestWait(all, sections, untilMs, done.flatMap(({ waitingSinceMs }) => waitingSinceMs)),
       shares,
       processorUs,
       ...used,
@@ -131,6 +134,35 @@ export function checkExclusion(sections: readonly Section[]): void {
     const overlapMs = before.endedAtMs - after.startedAtMs;
     throw new Error(`exclusion was broken: two sections overlapped by ${overlapMs.toFixed(3)} ms`);
   }
+}
+
+/**
+ * Returns how many sections began while one caller waited, at most.
+ *
+ * @param all           all sections, in the order in which they began
+ * @param counted       those whose waits count
+ * @param waitingSince  since when callers wait that are not served before `untilMs`, in ms
+ */
+export function sectionsDuringLongestWait(
+  all: readonly Pick<Section, "askedAtMs" | "startedAtMs">[],
+  counted: readonly Pick<Section, "askedAtMs" | "startedAtMs">[],
+  untilMs: number,
+  waitingSince: readonly number[],
+): number {
+  const served = counted.map((one) => startedBefore(all, one.startedAtMs) - startedBefore(all, one.askedAtMs));
+  const open = waitingSince.map((sinceMs) => startedBefore(all, untilMs) - startedBefore(all, sinceMs));
+  return largest([...served, ...open]);
+}
+
+/** How many sections began before this moment, by binary search. */
+function startedBefore(all: readonly Pick<Section, "startedAtMs">[], atMs: number): number {
+  let [low, high] = [0, all.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((all[middle]?.startedAtMs ?? Infinity) < atMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** `Math.max` takes no half million arguments. */

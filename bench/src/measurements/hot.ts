@@ -12,6 +12,7 @@ const LEAST_TIMES_BEST_PEER = 20;
 const LONGEST_WAIT_MS = 20;
 /** In strict order each caller is served once in a round of the queue. */
 const LONGEST_STRICT_ROUNDS = 2;
+const ROUNDS = "longest wait in rounds";
 
 /** One hot name: empty sections, and each caller asks again immediately. */
 export const hot: Measurement = {
@@ -22,6 +23,7 @@ export const hot: Measurement = {
   figures: [
     { name: "rate", unit: "sections/s", digits: 0, better: "more" },
     { name: "longest wait", unit: "ms", digits: 1, better: "less", atLeast: true, isDrawn: true },
+    { name: ROUNDS, unit: "", digits: 2, better: "less", atLeast: true },
     { name: "Jain's index", unit: "", digits: 3, better: "more", isDrawn: true },
   ],
 
@@ -31,9 +33,10 @@ export const hot: Measurement = {
       async ({ name }, conditions) => ({
         async run() {
           const options = { name, processes: PROCESSES, callers: conditions.callers, sectionMs: 0 };
-          const { sections, untilMs, longestWaitMs, shares } = await runCrowd(options, conditions);
+          const { sections, untilMs, longestWaitMs, longestWaitSections, shares } = await runCrowd(options, conditions);
+          const rounds = longestWaitSections / (PROCESSES * conditions.callers);
           const drawn = sections.filter(({ startedAtMs }) => startedAtMs >= untilMs - DRAWN_MS);
-          return { values: [sections.length / conditions.seconds, longestWaitMs, jain(shares)], sections: drawn };
+          return { values: [sections.length / conditions.seconds, longestWaitMs, rounds, jain(shares)], sections: drawn };
         },
         async close() {},
       }),
@@ -41,7 +44,7 @@ export const hot: Measurement = {
       true,
     ),
 
-  targets: (results, { callers }) => [
+  targets: (results) => [
     rate(results),
     target(
       "hot key, longest wait, cohort",
@@ -50,7 +53,7 @@ export const hot: Measurement = {
       "ms",
       1,
     ),
-    strictWait(results, PROCESSES * callers),
+    strictWait(results),
     target("hot key, Jain's index, cohort", results.median("holdfast", "Jain's index"), { atLeast: 0.95 }, "", 3),
     target(
       "hot key, Jain's index, strict",
@@ -68,9 +71,8 @@ function rate(results: Results): Target {
   return target("hot key, sections/s", ratio, { atLeast: LEAST_TIMES_BEST_PEER }, `× ${peer ?? "the best peer"}`, 1);
 }
 
-/** The longest wait, in rounds: as many sections as there are callers, at the rate that was measured. */
-function strictWait(results: Results, callers: number): Target {
-  const [waitMs, rate] = ["longest wait", "rate"].map((figure) => results.median("holdfast/strict", figure));
-  const rounds = ((waitMs ?? Number.NaN) / 1_000) * ((rate ?? Number.NaN) / callers);
+/** The longest wait in rounds: in a round as many sections begin as there are callers. */
+function strictWait(results: Results): Target {
+  const rounds = results.median("holdfast/strict", ROUNDS);
   return target("hot key, longest wait, strict", rounds, { atMost: LONGEST_STRICT_ROUNDS }, "rounds of the queue");
 }

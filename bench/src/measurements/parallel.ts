@@ -13,6 +13,7 @@ export const parallel: Measurement = {
   name: "parallel",
   title: () => `uncontended acquire + release, ${PARALLEL} in parallel`,
   seconds: 0.3,
+  hasOwnCores: true,
   figures: [
     { name: "rate", unit: "pairs/s", digits: 0, better: "more" },
     // Processor time of the calling process, collector included; it suffers less from a busy machine than the rate.
@@ -35,6 +36,7 @@ export const parallel: Measurement = {
             const { pairs: count, tookMs, processorUs } = await pairs();
             return { values: [(count / tookMs) * 1_000, processorUs / count] };
           },
+          pids: crew.pids,
           close: () => crew.end(),
         };
       },
