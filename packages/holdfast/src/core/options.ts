@@ -85,8 +85,7 @@ export interface RunOptions extends AcquireOptions {
    * Called if the release fails, unless `run` rejects with that error.
    *
    * - StoreError: it is unknown whether the server has released the lock
-   * - LeaseLostError: the server had already lost the lease. The callback gets this error only if `release` is
-   *   `"background"` or the work threw an error
+   * - LeaseLostError (only if `release` is `"background"` or the work threw): the server had already lost the lease
    *
    * Errors that the callback throws are ignored.
    */
