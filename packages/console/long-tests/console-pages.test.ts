@@ -81,22 +81,25 @@ const PAGES: Readonly<Record<string, readonly [hash: string, text: string]>> = {
 };
 
 describe.each(["light", "dark"] as const)("in the %s theme", (theme) => {
-  it.each([1_600, 1_280, 390, 360])("every page fits, and has no serious accessibility problem, at %i px", async (width) => {
-    const console = await builtConsole(redis, {
-      env: "prod",
-      allow: ["release", "pause", "resume", "resize", "resign", "resolve"],
-    });
-    const { page, trouble } = await browser.open(console.origin, { width, theme });
-    await enter(page, console);
-    for (const [name, [hash, text]] of Object.entries(PAGES)) {
-      await page.goto(`${console.origin}/${hash}`);
-      await page.getByRole("main").getByText(text).and(page.locator(":visible")).first().waitFor();
-      await picture(page, `${name}-${theme}-${width}`);
-      expect(await seriousFindings(page), name).toEqual([]);
-      await expectNoSidewaysScroll(page);
-    }
-    expect(trouble).toEqual([]);
-  });
+  it.each([1_600, 1_280, 390, 360])(
+    "every page fits, and has no serious accessibility problem, at %i px",
+    async (width) => {
+      const console = await builtConsole(redis, {
+        env: "prod",
+        allow: ["release", "pause", "resume", "resize", "resign", "resolve"],
+      });
+      const { page, trouble } = await browser.open(console.origin, { width, theme });
+      await enter(page, console);
+      for (const [name, [hash, text]] of Object.entries(PAGES)) {
+        await page.goto(`${console.origin}/${hash}`);
+        await page.getByRole("main").getByText(text).and(page.locator(":visible")).first().waitFor();
+        await picture(page, `${name}-${theme}-${width}`);
+        expect(await seriousFindings(page), name).toEqual([]);
+        await expectNoSidewaysScroll(page);
+      }
+      expect(trouble).toEqual([]);
+    },
+  );
 
   it("the sign-in page, the dialogs and the empty list have no serious accessibility problem", async () => {
     const console = await builtConsole(redis, { env: "prod", allow: ["release"] });

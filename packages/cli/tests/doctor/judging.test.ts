@@ -102,7 +102,12 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
   ],
   ["role", "a server that is loading its data", { info: { loading: "1" } }, "warning: it is still reading"],
   ["role", "no reply", { unreachable: "connect ECONNREFUSED" }, "critical: no answer: connect ECONNREFUSED"],
-  ["role", "no reply from a server of a quorum", { unreachable: "ECONNREFUSED", topology: "redlock" }, "warning: no answer"],
+  [
+    "role",
+    "no reply from a server of a quorum",
+    { unreachable: "ECONNREFUSED", topology: "redlock" },
+    "warning: no answer",
+  ],
   ["role", "no reply from a replica", { unreachable: "ECONNREFUSED", isGiven: false }, "warning: no answer"],
   ["replicas", "none", {}, "info: no replicas"],
   ["replicas", "none for a server of a quorum", { topology: "redlock" }, "ok: no replicas"],

@@ -58,46 +58,52 @@ function stubborn(folder: string): string {
 }
 
 describe("before the lock can be granted to another client, the command", () => {
-  it.concurrent("gets TERM at D-k-m and KILL at D-m if Redis does not reply, and run exits with 123", { timeout: LONG_PLAYS_MS }, () =>
-    withLeaseInTime(async (leaseMs) => {
-      const folder = await newFolder();
-      const proxy = await startProxy(server.port);
-      try {
-        const name = `deaf-${leaseMs}`;
-        const k = leaseMs / 5;
-        const flags = ["--lease", `${leaseMs}ms`, "-k", `${k}ms`, "--json"];
-        const run = start(["run", name, ...flags, "--", process.execPath, "-e", stubborn(folder)], {
-          HOLDFAST_REDIS: `redis://127.0.0.1:${proxy.port}`,
-        });
-        await numberIn(join(folder, "pid"));
-        proxy.stall();
-        // The next holder connects to the server directly, so it is granted as soon as the lease has ended there.
-        const next = await locks.mutex(name).acquire({ waitMs: leaseMs + 20_000 });
-        const startedAtMs = Date.now();
-        const { code, events } = await run.ended;
-        expect(code).toBe(123);
-        const [aliveAtMs, termAtMs] = ["alive", "term"].map((file) => Number(textIn(join(folder, file)))) as [
-          number,
-          number,
-        ];
-        expect(aliveAtMs).toBeLessThan(startedAtMs);
-        // TERM comes k plus the margin before the end of the lease. How long the program is alive after that depends on
-        // the machine.
-        expect(aliveAtMs).toBeGreaterThan(termAtMs);
-        expect(termAtMs).toBeLessThan(startedAtMs - k);
-        expect(events.filter(({ event }) => event === "signalled")).toMatchObject([
-          { signal: "SIGTERM", why: "lost" },
-          { signal: "SIGKILL", why: "lost" },
-        ]);
-        expect(events.find(({ event }) => event === "lost")).toMatchObject({ reason: "unconfirmed", sent: "SIGTERM" });
-        expect(events.some(({ event }) => event === "at-risk")).toBe(true);
-        expect(events.at(-1)).toMatchObject({ outcome: "lost", code: 123, childSignal: "SIGKILL" });
-        expect(startedAtMs - aliveAtMs).toBeLessThan(leaseMs);
-        await next.release();
-      } finally {
-        await proxy.close();
-      }
-    }, 4_000),
+  it.concurrent(
+    "gets TERM at D-k-m and KILL at D-m if Redis does not reply, and run exits with 123",
+    { timeout: LONG_PLAYS_MS },
+    () =>
+      withLeaseInTime(async (leaseMs) => {
+        const folder = await newFolder();
+        const proxy = await startProxy(server.port);
+        try {
+          const name = `deaf-${leaseMs}`;
+          const k = leaseMs / 5;
+          const flags = ["--lease", `${leaseMs}ms`, "-k", `${k}ms`, "--json"];
+          const run = start(["run", name, ...flags, "--", process.execPath, "-e", stubborn(folder)], {
+            HOLDFAST_REDIS: `redis://127.0.0.1:${proxy.port}`,
+          });
+          await numberIn(join(folder, "pid"));
+          proxy.stall();
+          // The next holder connects to the server directly, so it is granted as soon as the lease has ended there.
+          const next = await locks.mutex(name).acquire({ waitMs: leaseMs + 20_000 });
+          const startedAtMs = Date.now();
+          const { code, events } = await run.ended;
+          expect(code).toBe(123);
+          const [aliveAtMs, termAtMs] = ["alive", "term"].map((file) => Number(textIn(join(folder, file)))) as [
+            number,
+            number,
+          ];
+          expect(aliveAtMs).toBeLessThan(startedAtMs);
+          // TERM comes k plus the margin before the end of the lease. How long the program is alive after that depends on
+          // the machine.
+          expect(aliveAtMs).toBeGreaterThan(termAtMs);
+          expect(termAtMs).toBeLessThan(startedAtMs - k);
+          expect(events.filter(({ event }) => event === "signalled")).toMatchObject([
+            { signal: "SIGTERM", why: "lost" },
+            { signal: "SIGKILL", why: "lost" },
+          ]);
+          expect(events.find(({ event }) => event === "lost")).toMatchObject({
+            reason: "unconfirmed",
+            sent: "SIGTERM",
+          });
+          expect(events.some(({ event }) => event === "at-risk")).toBe(true);
+          expect(events.at(-1)).toMatchObject({ outcome: "lost", code: 123, childSignal: "SIGKILL" });
+          expect(startedAtMs - aliveAtMs).toBeLessThan(leaseMs);
+          await next.release();
+        } finally {
+          await proxy.close();
+        }
+      }, 4_000),
   );
 
   it.concurrent("gets no signal if Redis replies again in time", { timeout: LONG_PLAYS_MS }, () =>

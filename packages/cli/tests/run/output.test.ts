@@ -66,17 +66,20 @@ describe("the environment of the command", () => {
     expect(side.stdout).toBe("read-write-lock shared\n");
   });
 
-  it.each(["redisson", "timestamp:phpLua"])("has no token for a lock in the format of another system: %s", async (protocol) => {
-    const words = [
-      "run",
-      `foreign-${protocol}`,
-      "--protocol",
-      protocol,
-      "-c",
-      "echo $HOLDFAST_KIND ${HOLDFAST_TOKEN-none}",
-    ];
-    expect((await holdfast(words, env)).stdout).toMatch(/^(redisson.lock|timestamp) none\n$/);
-  });
+  it.each(["redisson", "timestamp:phpLua"])(
+    "has no token for a lock in the format of another system: %s",
+    async (protocol) => {
+      const words = [
+        "run",
+        `foreign-${protocol}`,
+        "--protocol",
+        protocol,
+        "-c",
+        "echo $HOLDFAST_KIND ${HOLDFAST_TOKEN-none}",
+      ];
+      expect((await holdfast(words, env)).stdout).toMatch(/^(redisson.lock|timestamp) none\n$/);
+    },
+  );
 });
 
 describe("--json", () => {
