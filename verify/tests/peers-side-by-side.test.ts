@@ -93,7 +93,7 @@ describe("the document", () => {
   });
 
   it("separates cells without a promise and void cells, with the reason and without data of this machine", () => {
-    expect(text).toContain("1 cell in which nothing is promised by anybody: violations in 1.");
+    expect(text).toContain("1 cell in which no library promises anything: violations in 1.");
     expect(text).toContain("| m none | m void |");
     expect(text).toContain("- verrou J03/1n/m: void, # of # faults did not strike");
     expect(text).not.toContain("/a/b");

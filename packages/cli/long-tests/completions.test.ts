@@ -67,7 +67,7 @@ function completes(terminal: Terminal, typed: string, expected: string): Promise
 }
 
 describe.each(SHELLS)("$shell", (shell) => {
-  it("completes verbs, flags of the verb, their words, and names of locks", async () => {
+  it("completes verbs, the flags of a verb, the values of flags, and lock names", async () => {
     await using terminal = await begun(shell);
     await completes(terminal, "holdfast rel", "holdfast release");
     await completes(terminal, "holdfast ls --wai", "holdfast ls --waiting");
@@ -77,7 +77,7 @@ describe.each(SHELLS)("$shell", (shell) => {
     await completes(terminal, "holdfast completion fi", "holdfast completion fish");
   });
 
-  it("completes a verb after common flags, and what belongs to it", async () => {
+  it("completes a verb after common flags, and then the verb's own flags and names", async () => {
     await using terminal = await begun(shell);
     await completes(terminal, "holdfast --color nev", "holdfast --color never");
     await completes(terminal, "holdfast --client-name ci -q rel", "holdfast --client-name ci -q release");
@@ -85,13 +85,13 @@ describe.each(SHELLS)("$shell", (shell) => {
     await completes(terminal, "holdfast --prefix hf show dep", "holdfast --prefix hf show deploy:prod");
   });
 
-  it("completes a name with a colon in what was typed, and quotes one with a space", async () => {
+  it("completes a name after a typed colon, and quotes a name that contains a space", async () => {
     await using terminal = await begun(shell);
     await completes(terminal, "holdfast show deploy:p", "holdfast show deploy:prod");
     await completed(terminal, "holdfast show tw", (screen) => /holdfast show (two\\ words|'two words')/.test(screen));
   });
 
-  it("never runs what a name says", async () => {
+  it("never runs a command that a lock name contains", async () => {
     const folder = await mkdtemp(join(tmpdir(), "holdfast-hostile-"));
     const trap = join(folder, "sprung");
     const name = `evil$(touch ${trap})\`touch ${trap}\`;touch ${trap}`;

@@ -49,7 +49,7 @@ async function consoleOf(
   return { child, origin, address };
 }
 
-it("lists locks, live, with nothing asked from elsewhere and nothing complained of", async () => {
+it("lists locks live, without requests to other hosts and without browser errors", async () => {
   const holder = redis.another({ clientName: "ci" });
   await holder.mutex("installed:first").acquire({ leaseMs: 600_000, label: "release 4.2" });
   const { child, origin, address } = await consoleOf("--poll", "250ms");
@@ -70,7 +70,7 @@ it("lists locks, live, with nothing asked from elsewhere and nothing complained 
   expect(await once(child, "exit")).toEqual([0, null]);
 });
 
-it("examines that Redis by its doctor, which is a part of the bundle of its own", async () => {
+it("runs the doctor, which is a separate file of the bundle", async () => {
   const { origin, address } = await consoleOf();
   const { page, trouble } = await browser.open(origin);
   await page.goto(address);

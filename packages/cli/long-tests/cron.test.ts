@@ -29,7 +29,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-it(`one run in each of ${PERIODS} periods, of ${2 * EACH} starts on two hosts that are killed at random`, {
+it(`the command runs at most once in each of ${PERIODS} periods with ${2 * EACH} starts on two hosts that are killed at random`, {
   timeout: 2 * PERIODS * PERIOD_MS + 60_000,
 }, async () => {
   const folder = await newFolder();

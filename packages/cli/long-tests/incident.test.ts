@@ -73,7 +73,7 @@ async function seeOn(page: Page, text: string | RegExp): Promise<void> {
   }
 }
 
-it("one command and one page of the console answer each question of an incident", { timeout: LIMIT_MS }, async () => {
+it("one command and one console page answer each question of an incident", { timeout: LIMIT_MS }, async () => {
   const answers: Answered[] = [];
   const screens = await screensOf(await incident.console("--env", "prod", "--allow", "release,pause,resume"));
   const redlock = await screensOf(
@@ -101,7 +101,7 @@ it("one command and one page of the console answer each question of an incident"
   if (IS_WRITTEN) writePage(answers, incident);
 });
 
-it("the page of the incident shows each question with its command and its pictures", () => {
+it("the incident page of the docs shows each question with its command and pictures", () => {
   const text = readFileSync(new URL("../docs/incident.md", import.meta.url), "utf8");
   for (const { question, words, pictures = [] } of [...UP, DOWN, BACK]) {
     expect(text).toContain(`## ${question}\n`);

@@ -38,7 +38,7 @@ function listed(screen: string): string[] {
 }
 
 describe("top", () => {
-  it("lists what is wanted most first, and takes keys: sort, filter, stop, quit", async () => {
+  it("lists the most contended lock first, and has keys to sort, filter, stop and quit", async () => {
     await using busy = await stage.holdfast.mutex("top:busy").acquire({ label: "holds" });
     await using _ = await stage.holdfast.mutex("top:a").acquire();
     const leaving = new AbortController();
@@ -83,7 +83,7 @@ describe("top", () => {
     expect(busy.validForMs()).toBeGreaterThan(0);
   });
 
-  it("fits the terminal when that changes, and never wraps a line", async () => {
+  it("adapts to a new terminal size, and never wraps a line", async () => {
     await using _ = await stage.holdfast.mutex(`wide:${"日本".repeat(60)}`).acquire();
     await using terminal = await shell();
     await run(terminal, "holdfast top 'wide:*' --interval 0.3");
@@ -101,7 +101,7 @@ describe("top", () => {
     await ends(terminal, 0);
   });
 
-  it("tells of a Redis that is away, and goes on when it is back", async () => {
+  it("reports that Redis does not reply, and continues when it replies again", async () => {
     await using _ = await stage.holdfast.mutex("away:x").acquire({ leaseMs: 120_000 });
     await using terminal = await shell();
     await run(terminal, "holdfast top 'away:*' --interval 0.3 --command-timeout 1s");
@@ -119,7 +119,7 @@ describe("top", () => {
 });
 
 describe("--watch", () => {
-  it("shows the present state in place, and gives the terminal back", async () => {
+  it("updates the state in place, and restores the terminal at the end", async () => {
     const lease = await stage.holdfast.mutex("watched").acquire();
     await using terminal = await shell();
     await run(terminal, "holdfast ls watched --watch 0.3");
@@ -132,7 +132,7 @@ describe("--watch", () => {
 });
 
 describe("release --force", () => {
-  it("shows the holder and asks; no is 1 and changes nothing, yes releases", async () => {
+  it('shows the holder and asks: "no" exits with 1 and changes nothing, "yes" releases the lock', async () => {
     const lease = await stage.holdfast.mutex("asked").acquire({ label: "release 4.2\x1b[2J" });
     await using terminal = await shell();
     await run(terminal, "holdfast release asked --force -m why");
@@ -153,14 +153,14 @@ describe("release --force", () => {
     expect(lease.signal.aborted).toBe(true);
   });
 
-  it("refuses --raw on a terminal, where a name could drive it", async () => {
+  it("refuses --raw on a terminal, because a lock name could contain control sequences", async () => {
     await using terminal = await shell();
     await run(terminal, 'holdfast ls --raw; echo "code=$?"');
     await terminal.until((screen) => screen.includes("code=64") && screen.includes("--raw is for pipes"), "refused");
   });
 });
 
-describe("a terminal that goes away", () => {
+describe("a terminal that closes", () => {
   it.each(["top --interval 0.3", "ls --watch 0.3", "elect gone --listen"])("ends %s", async (words) => {
     await using terminal = await shell();
     await run(terminal, `holdfast ${words}`);
@@ -176,7 +176,7 @@ describe("a terminal that goes away", () => {
     await expect.poll(() => isRunning(pid), { timeout: 30_000 }).toBe(false);
   });
 
-  it("resigns a leader, so that the next candidate leads at once", async () => {
+  it("makes the leader resign, so that the next candidate leads immediately", async () => {
     await using terminal = await shell();
     await run(terminal, "holdfast elect hung-up --delay 0");
     await terminal.until((screen) => screen.includes("elected"), "elected");

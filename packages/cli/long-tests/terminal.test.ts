@@ -32,7 +32,7 @@ function session(name: string, folder: string, words: string): void {
   tmux("new-session", "-d", "-s", name, "-x", "100", "-y", "30", line);
 }
 
-it("Ctrl-C reaches the command once, and its own code is ours", async () => {
+it("Ctrl-C reaches the command once, and holdfast exits with the command's code", async () => {
   const folder = await newFolder();
   session(
     "key",
@@ -45,7 +45,7 @@ it("Ctrl-C reaches the command once, and its own code is ours", async () => {
   expect(textIn(join(folder, "int"))).toBe("int\n");
 });
 
-it("a terminal that goes away ends the command by HUP", async () => {
+it("a terminal that closes ends the command with HUP", async () => {
   const folder = await newFolder();
   session(
     "gone",
@@ -57,7 +57,7 @@ it("a terminal that goes away ends the command by HUP", async () => {
   await until(() => textIn(join(folder, "hup")) === "hup\n" && !isRunning(pid), "the end by HUP");
 });
 
-it("with --foreground the command asks on the terminal", async () => {
+it("with --foreground, the command can read from the terminal", async () => {
   const folder = await newFolder();
   session("ask", folder, `run ask --foreground -c 'read answer < /dev/tty; echo $answer > ${folder}/answer'`);
   await until(() => {
@@ -67,7 +67,7 @@ it("with --foreground the command asks on the terminal", async () => {
   expect(await numberIn(join(folder, "code"))).toBe(0);
 });
 
-it("whoever waits on a terminal is told for whom", async () => {
+it("a run that waits on a terminal names the holder", async () => {
   const folder = await newFolder();
   session("holder", folder, `run wanted -m 'release 4.2' -c 'echo $$ > ${folder}/pid; sleep 30'`);
   await numberIn(join(folder, "pid"));

@@ -17,7 +17,7 @@ function urlsOf(ports: readonly number[]): string {
 }
 
 describe("run", () => {
-  it("behind Sentinel: a wait goes on over a failover, and is granted after the grace", async () => {
+  it("continues to wait across a Sentinel failover, and gets the lock after the quiet time", async () => {
     const topology = await startSentinel();
     servers.push(topology);
     const env = {
@@ -39,7 +39,7 @@ describe("run", () => {
     expect([0, 123]).toContain((await holder.ended).code);
   });
 
-  it("on a cluster, whichever of its masters has the name", async () => {
+  it("runs once per period on a cluster, on whichever master the name is", async () => {
     // A long timeout, so that no failover starts on a slow machine.
     const cluster = await startCluster({ nodeTimeoutMs: 15_000 });
     servers.push(cluster);
@@ -51,7 +51,7 @@ describe("run", () => {
     }
   });
 
-  it("on three independent servers, one of which is down; and not on one of three", async () => {
+  it("runs on three independent servers of which one is down, but exits with 69 if only one is up", async () => {
     const three = await Promise.all([startRedis(), startRedis(), startRedis()]);
     servers.push(...three);
     // Servers that run for less time than their longest lease may have forgotten what they granted.

@@ -81,7 +81,7 @@ describe.each([5_000, -5_000])("on a host whose clock is %i ms off", (offMs) => 
     expect(msOf(told), told).toBeLessThanOrEqual(atMostMs);
   }
 
-  it("the doctor warns of it, and of nothing between servers; strictly, it fails", async () => {
+  it("doctor warns of the clock difference, and exits with 1 if --strict is given", async () => {
     const { code, stdout } = await say("doctor", "--only", "clock-skew,clock-runs", "--json", "--strict");
     expect(code).toBe(1);
     const { checks } = JSON.parse(stdout);
@@ -94,7 +94,7 @@ describe.each([5_000, -5_000])("on a host whose clock is %i ms off", (offMs) => 
     expect((await say("doctor", "--only", "clock-skew")).code).toBe(0);
   });
 
-  it("lists tell since when by the server's clock: of a hold, of a pause, and in a refusal", async () => {
+  it("ls, show and a refused run print ages of holds and pauses by the server's clock", async () => {
     const heldAtMs = Math.floor(lease.token / 1_000);
     const { pause } = await beside.mutex("nightly").inspect();
     const pausedAtMs = pause?.sinceAtMs ?? 0;
@@ -111,7 +111,7 @@ describe.each([5_000, -5_000])("on a host whose clock is %i ms off", (offMs) => 
     expect(locks[0].holders[0].sinceAtMs).toBe(heldAtMs);
   });
 
-  it("a pause lasts as long as it was told to, and its history has the server's times", async () => {
+  it("a pause lasts as long as requested, and the history has the server's times", async () => {
     const name = `pause ${offMs}`;
     const beforeMs = await nowMs();
     const { untilAtMs, sinceAtMs } = JSON.parse(
@@ -128,7 +128,7 @@ describe.each([5_000, -5_000])("on a host whose clock is %i ms off", (offMs) => 
     expect(history[0].atMs).toBeLessThanOrEqual(afterMs);
   });
 
-  it("what was started once is not started again before its time, whoever of the two clocks asks", async () => {
+  it("--once-per refuses a second run in its period, here and on a host with a correct clock", async () => {
     const words = ["run", `hourly ${offMs}`, "-w", "60s", "--once-per", "1h", "--", "true"];
     expect((await say(...words)).code).toBe(0);
     expect((await holdfast(words, { HOLDFAST_REDIS: server.url })).code).toBe(75);

@@ -62,28 +62,28 @@ async function forge(): Promise<string> {
   return place;
 }
 
-describe("what is kept", () => {
-  it.each(["000", "022", "077"])("is for all to read and one to write, with umask %s", async (umask) => {
+describe("a written cache", () => {
+  it.each(["000", "022", "077"])("is readable by everyone and writable by its owner, with umask %s", async (umask) => {
     expect(await start(umask)).toBe("ours");
     const [name = "", ...others] = cachesIn(folder);
     expect(others).toEqual([]);
     expect(modeOf(join(folder, name))).toBe(0o644);
   });
 
-  it.each([0o1777, 0o777, 0o775])("is not, in a folder that others may write to (%o)", async (mode) => {
+  it.each([0o1777, 0o777, 0o775])("does not exist in a folder that others may write to (%o)", async (mode) => {
     chmodSync(folder, mode);
     expect(await start()).toBe("ours");
     expect(cachesIn(folder)).toEqual([]);
   });
 });
 
-describe("what was put there", () => {
-  it("is run if who owns the command put it there, or it would not show what the others show", async () => {
+describe("a forged cache", () => {
+  it("is used if the command's owner wrote it, so that the other tests prove something", async () => {
     await forge();
     expect(await start()).toBe("evil");
   });
 
-  it.each([0o666, 0o664])("is not run if others may write it (%o), and made anew", async (mode) => {
+  it.each([0o666, 0o664])("is not used if others may write it (%o), and is replaced", async (mode) => {
     const place = await forge();
     chmodSync(place, mode);
     expect(await start()).toBe("ours");
@@ -91,20 +91,20 @@ describe("what was put there", () => {
     expect(await start()).toBe("ours");
   });
 
-  it("is not run in a folder that others may write to", async () => {
+  it("is not used in a folder that others may write to", async () => {
     await forge();
     chmodSync(folder, 0o1777);
     expect(await start()).toBe("ours");
   });
 
-  it("is not run through a link", async () => {
+  it("is not used through a symbolic link", async () => {
     const place = await forge();
     renameSync(place, join(folder, "forged"));
     symlinkSync("forged", place);
     expect(await start()).toBe("ours");
   });
 
-  it("does not keep the command waiting if it is a pipe", async () => {
+  it("does not block the command if it is a pipe", async () => {
     const place = await forge();
     rmSync(place);
     await promisify(execFile)("mkfifo", [place]);
@@ -112,7 +112,7 @@ describe("what was put there", () => {
     expect(statSync(place).isFile()).toBe(true);
   });
 
-  it("is not run if it is a stranger's", async () => {
+  it("is not used if it belongs to another user", async () => {
     const kept = (uid: number): Parameters<typeof isTrusted>[0] => ({ uid, mode: 0o100644, isFile: () => true });
     expect(isTrusted(kept(STRANGER), OWNER)).toBe(false);
     for (const uid of [OWNER, 0, process.geteuid?.() ?? 0]) expect(isTrusted(kept(uid), OWNER)).toBe(true);

@@ -20,7 +20,7 @@ describe("a database that does not exist", () => {
   });
   afterAll(async () => void (await Promise.all([redis?.stop(), sentinel?.stop()])));
 
-  it("ends every verb with 64, and is not replaced by the first one", async () => {
+  it("makes run exit with 64, and database 0 is not used instead", async () => {
     const { code, stderr } = await holdfast(["run", "a", "-r", `${redis.url}/99`, ...PATIENT, "--", "true"]);
     expect([code, stderr]).toEqual([64, `holdfast: database 99 does not exist on 127.0.0.1:${redis.port}\n`]);
     expect((await holdfast(["run", "a", "-r", `${redis.url}/9`, ...PATIENT, "--", "true"])).code).toBe(0);
@@ -28,7 +28,7 @@ describe("a database that does not exist", () => {
     expect(await redis.command("DBSIZE")).toBe(0);
   });
 
-  it("is told of the primary behind Sentinels", async () => {
+  it("is reported with the address of the primary behind Sentinel", async () => {
     const urls = sentinel.addresses.flatMap(({ host, port }) => ["-r", `redis://${host}:${port}/99`]);
     const { code, stderr } = await holdfast(["ls", "--sentinel", sentinel.name, ...urls, ...PATIENT]);
     const ports = sentinel.nodes.map(({ port }) => port);
@@ -38,29 +38,29 @@ describe("a database that does not exist", () => {
   });
 });
 
-describe("a quorum", () => {
+describe("--redlock", () => {
   const urlsOf = (redis: string[]): unknown => serverUrls("run", commonFlags({ redis, redlock: true }, {}));
 
   it.each([
     [["redis://a", "redis://b", "redis://A:6379"], "a:6379"],
     [["redis://a:1", "rediss://x:p@b:2/1", "redis://b:2/2"], "b:2"],
-  ])("that counts a server twice is refused: %j", (urls, twice) => {
+  ])("refuses a server that is listed twice: %j", (urls, twice) => {
     expect(() => urlsOf(urls)).toThrow(`--redlock needs independent servers; ${twice} is there twice`);
   });
 
-  it("of three ports is one", () => {
+  it("accepts three ports of one host", () => {
     expect(urlsOf(["redis://a:1", "redis://a:2", "redis://a:3"])).toHaveLength(3);
   });
 });
 
-describe("a user without the right to INFO", () => {
+describe("a user without permission for INFO", () => {
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedis();
   });
   afterAll(() => redis?.stop());
 
-  it("is warned by Holdfast, and not by the client library or Node", async () => {
+  it("gets a warning from Holdfast, and none from the client library or Node", async () => {
     const rules = leastPrivilege("hf").server;
     await redis.command("ACL", "SETUSER", "blind", "on", ">secret", "resetchannels", ...rules, "-info");
     const { code, stderr } = await holdfast([

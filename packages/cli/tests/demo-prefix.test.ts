@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { startRedis } from "../../../tests/support/redis-server.js";
 import { givePrefixBack, removeKeys, takePrefix } from "../src/demo/leftovers.js";
 
-test("one of them has the prefix, until it gives it back", async () => {
+test("only one of two demos gets the prefix, until it returns the prefix", async () => {
   const server = await startRedis();
   const clients = [new Redis(server.url), new Redis(server.url)] as const;
   const [first, second] = clients;

@@ -44,11 +44,11 @@ describe("a duration", () => {
     expect(parseDuration("--wait", text)).toBe(ms);
   });
 
-  it.each(["", "soon", "-1s", "1x", "30s1h", "1h 30m", "1e3", "s", "400d"])("%j is none", (text) => {
+  it.each(["", "soon", "-1s", "1x", "30s1h", "1h 30m", "1e3", "s", "400d"])("%j is refused", (text) => {
     expect(() => parseDuration("--wait", text)).toThrow(/--wait must be .*; got/);
   });
 
-  it("that may be a word as well is told with the words", () => {
+  it("is refused with the accepted words, if words are accepted as well", () => {
     const words = ["hour", "day"];
     expect(() => parseDuration("--once-per", "3x", { words })).toThrow("--once-per must be hour, day or a duration");
   });
@@ -65,7 +65,7 @@ describe("a duration", () => {
     expect(formatMs(ms)).toBe(text);
   });
 
-  it("longer than a timer can be is slept on, and an abort ends it", async () => {
+  it("may be longer than the limit of a timer, and an abort ends the sleep", async () => {
     const controller = new AbortController();
     let isOver = false;
     const slept = sleep(30 * 86_400_000, controller.signal).then(() => {
@@ -85,14 +85,14 @@ describe("a value that begins with a dash", () => {
   };
   const ownerOf = (...words: string[]) => parseLine(verb, ["name", ...words]).values;
 
-  it("is read as the value of the flag before it, as the owner id of an older version", () => {
+  it("is the value of the flag before it, such as an owner id of an older version", () => {
     expect(ownerOf("--owner", "-Xy7/1/30000", "--force")).toMatchObject({ owner: "-Xy7/1/30000", force: true });
     expect(ownerOf("--owner", "--y7/1/30000")).toMatchObject({ owner: "--y7/1/30000" });
     expect(ownerOf("-m", "-why", "--owner=-x")).toMatchObject({ message: "-why", owner: "-x" });
     expect(ownerOf("--owner", "-mXy7/1/30000")).toMatchObject({ owner: "-mXy7/1/30000" });
   });
 
-  it("is not read where it is a flag of the verb: then the value was forgotten", () => {
+  it("is refused if it is a flag of the verb, because the value is missing", () => {
     for (const words of [["--owner", "--force"], ["--owner", "-m", "why"], ["--owner", "--message=why"], ["--owner"]]) {
       expect(() => ownerOf(...words)).toThrow(/--owner/);
     }
@@ -101,7 +101,7 @@ describe("a value that begins with a dash", () => {
 });
 
 describe("common flags", () => {
-  it("come from the command line before the environment, and from HOLDFAST_REDIS before REDIS_URL", () => {
+  it("prefer the command line to the environment, and HOLDFAST_REDIS to REDIS_URL", () => {
     const env = {
       HOLDFAST_REDIS: "redis://a redis://b",
       REDIS_URL: "redis://c",
@@ -113,7 +113,7 @@ describe("common flags", () => {
     expect(commonFlags({}, { REDIS_URL: "redis://c" }).urls).toEqual(["redis://c"]);
   });
 
-  it("are not read from what a child of run is told", () => {
+  it("are not read from the variables that run sets for its command", () => {
     const flags = commonFlags(
       {},
       { HOLDFAST_NAME: "n", HOLDFAST_TOKEN: "1", HOLDFAST_LEASE_MS: "3", REDIS_URL: "redis://c" },
@@ -138,18 +138,18 @@ describe("a password", () => {
     ["redis://ana:s3cret@h", "redis://ana:***@h"],
     ["rediss://s3cret@h", "rediss://***@h"],
     ["at redis://u:s3c@ret@h, redis://h2", "at redis://u:***@h, redis://h2"],
-  ])("in %s is not shown", (text, shown) => {
+  ])("in %s is hidden", (text, shown) => {
     expect(redact(text)).toBe(shown);
   });
 
-  it("is not shown by what repeats it without its URL", () => {
+  it("is hidden in texts that repeat it without its URL", () => {
     serverUrls("run", commonFlags({ redis: ["redis://:p%40ss-w0rd@h"] }, {}));
     keepSecret("from a file");
     expect(redact("AUTH p@ss-w0rd and from a file")).toBe("AUTH *** and ***");
   });
 });
 
-describe("an error is", () => {
+describe("an error", () => {
   const named = (name: string, message: string, code?: string): Error =>
     Object.assign(new Error(message), { name, code });
 
@@ -162,18 +162,18 @@ describe("an error is", () => {
     [named("AcquireTimeoutError", "busy", "ERR_LOCK_ACQUIRE_TIMEOUT"), 75],
     [named("CapacityMismatchError", "3, 4", "ERR_LOCK_CAPACITY_MISMATCH"), 65],
     [new TypeError("x is not a function"), 125],
-  ])("%s with the code %i", (error, code) => {
+  ])("%s has the exit code %i", (error, code) => {
     expect(failureOf(error).code).toBe(code);
   });
 
-  it("judged by what caused it", () => {
+  it("has the exit code of its cause", () => {
     const cause = named("ReplyError", "WRONGPASS invalid username-password pair");
     expect(failureOf(Object.assign(new Error("no answer", { cause }), { code: "ERR_LOCK_STORE" })).code).toBe(77);
   });
 });
 
 describe("a table", () => {
-  it("is aligned, also where a character takes two columns, and shows what would move the cursor", () => {
+  it("aligns columns, also for characters of double width, and escapes control characters", () => {
     const columns = [
       { heading: "NAME", cell: ({ name }: { name: string }) => name },
       { heading: "LABEL", cell: ({ name }: { name: string }) => (name === "a" ? undefined : "x") },

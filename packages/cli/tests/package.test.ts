@@ -81,7 +81,7 @@ function caches(): string[] {
 }
 
 describe("help and the version", () => {
-  it("are answered by the first file and a text beside it", async () => {
+  it("need only the entry file and the file of texts", async () => {
     const bare = join(folder, "bare");
     mkdirSync(bare);
     for (const file of ["main.cjs", "answers.json"]) cpSync(join(installed.home, "dist", file), join(bare, file));
@@ -101,13 +101,13 @@ describe("help and the version", () => {
     for (const said of ofRun) expect(said.stdout).toBe(await verbHelp(await loadVerb("run")));
   });
 
-  it("are those of the command itself, for each verb", async () => {
+  it("are the same texts as those of the full command, for each verb", async () => {
     const { verbs } = JSON.parse(readFileSync(join(installed.home, "dist/answers.json"), "utf8"));
     expect(Object.keys(verbs)).toEqual(VERB_NAMES);
     for (const verb of VERB_NAMES) expect(verbs[verb]).toBe(await verbHelp(await loadVerb(verb)));
   });
 
-  it("are left to the command where more was said, and so is whatever is no verb", async () => {
+  it("come from the full command if there are more arguments, and so does the error for an unknown verb", async () => {
     // Each call loads the file of the verb, and must print the same text as without `-v`.
     const said = await inOrder(
       VERB_NAMES.map((verb) => [verb, "-v", "--help"]),
@@ -120,13 +120,13 @@ describe("help and the version", () => {
     expect(unknown).toMatchObject({ code: 64, stderr: expect.stringContaining('no verb "constructor"') });
   });
 
-  it("are whole in a pipe that takes only a part at first", async () => {
+  it("arrive complete in a pipe that accepts only a part at first", async () => {
     const expected = await verbHelp(await loadVerb("run"));
     const said = await throughFullPipe(join(folder, "pipe"), [process.execPath, installed.command, "run", "--help"]);
     expect(said).toEqual({ code: 0, stdout: expected });
   });
 
-  it("end as other output does when nobody reads them", async () => {
+  it("exit with 141 if the reader has closed the pipe, like other output", async () => {
     const words = [process.execPath, installed.command, "--help"].map((word) => `'${word}'`).join(" ");
     const child = spawn("sh", ["-c", `read go; exec ${words}`], { stdio: ["pipe", "pipe", "inherit"] });
     const ended = once(child, "exit");
@@ -138,8 +138,8 @@ describe("help and the version", () => {
   });
 });
 
-describe("the command", () => {
-  it("runs with nothing beside it, tells the child its token, and gives the lock back", async () => {
+describe("the packed command", () => {
+  it("runs without other packages, passes the token to the child, and releases the lock", async () => {
     const said = await call(installed.command, ["run", "a", "-r", redis.url, "--", "sh", "-c", "echo $HOLDFAST_TOKEN"]);
     expect(said).toMatchObject({ code: 0, stderr: "" });
     expect(Number(said.stdout)).toBeGreaterThan(0);
@@ -147,7 +147,7 @@ describe("the command", () => {
     expect(shown.code).toBe(1);
   });
 
-  it("has the child's code, and says what is wrong by its own", async () => {
+  it("exits with the child's code, and with its own codes for its own errors", async () => {
     const codes = await inOrder(
       [
         ["run", "a", "-r", redis.url, "--", "sh", "-c", "exit 7"],
@@ -177,11 +177,11 @@ describe("the command", () => {
     expect(stderr.length).toBeLessThan(10_000);
   });
 
-  it("is no larger than is accepted", () => {
+  it("stays below the size limit", () => {
     expect(gzipSync(readFileSync(join(installed.home, "dist/command.cjs"))).length).toBeLessThan(MOST_BYTES);
   });
 
-  it("comes with its pages' folder, its manual, and without what built it", () => {
+  it("contains the manual page, and no sources or development dependencies", () => {
     const published = JSON.parse(readFileSync(join(installed.home, "package.json"), "utf8"));
     expect(published).toMatchObject({ name: "@holdfast/cli", bin: { holdfast: "dist/main.cjs" } });
     expect(published.devDependencies).toBeUndefined();
@@ -191,7 +191,7 @@ describe("the command", () => {
     expect(existsSync(join(installed.home, "src"))).toBe(false);
   });
 
-  it("prints the completions that it comes with, and takes common flags before the verb", async () => {
+  it("prints the completions of its package, and accepts common flags before the verb", async () => {
     for (const [shell, file] of Object.entries({ bash: "holdfast.bash", zsh: "_holdfast", fish: "holdfast.fish" })) {
       const said = await call(installed.command, ["--color", "never", "completion", shell]);
       const expected = readFileSync(join(installed.home, "completions", file), "utf8");
@@ -200,7 +200,7 @@ describe("the command", () => {
     expect((await call(installed.command, ["completion", "csh"])).code).toBe(64);
   });
 
-  it("demonstrates on a store of its own, beside what it depends on", async () => {
+  it("runs the demo on the embedded store, if its dependencies are installed", async () => {
     addDependencies(folder);
     const demo = await call(installed.command, ["demo", "--for", "5s", "--workers", "2", "--json", "-q"]);
     expect(demo.stderr).toBe("");
@@ -216,7 +216,7 @@ describe("the code cache", () => {
   };
   const RAN = { code: 0, stdout: "ran\n", stderr: "" };
 
-  it("is kept after a run that went well, once for each Node, and used by the next", async () => {
+  it("is written after a successful run, once for each Node version, and used by the next run", async () => {
     clear();
     expect(await run()).toEqual(RAN);
     const [kept = "", ...others] = caches();
@@ -228,13 +228,13 @@ describe("the code cache", () => {
     expect(readFileSync(place).equals(before)).toBe(true);
   });
 
-  it("is neither read nor kept where the environment says so", async () => {
+  it("is neither read nor written with NODE_DISABLE_COMPILE_CACHE", async () => {
     clear();
     expect(await run({ NODE_DISABLE_COMPILE_CACHE: "1" })).toEqual(RAN);
     expect(caches()).toEqual([]);
   });
 
-  it("that was damaged or cut off is not used, and made anew", async () => {
+  it("is replaced if it was damaged or truncated", async () => {
     clear();
     await run();
     const place = join(installed.home, "dist", caches()[0] ?? "");
@@ -250,7 +250,7 @@ describe("the code cache", () => {
     }
   });
 
-  it("of several that start at once is whole", async () => {
+  it("is complete if several commands start at the same time", async () => {
     clear();
     const said = await Promise.all(
       ["a", "b", "c", "d"].map((name) => call(installed.command, ["run", name, "-r", redis.url, "--", "echo", "ran"])),

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 describe("over TLS", () => {
-  it("run holds the lock while its command runs, with the files as flags or as variables", async () => {
+  it("run holds the lock while its command runs, with files from flags or from variables", async () => {
     const { HOLDFAST_TLS_CA = "", HOLDFAST_TLS_CERT = "", HOLDFAST_TLS_KEY = "" } = trusted;
     const files = ["--tls-ca", HOLDFAST_TLS_CA, "--tls-cert", HOLDFAST_TLS_CERT, "--tls-key", HOLDFAST_TLS_KEY];
     const flags = await holdfast(["run", "job", "-r", url, ...files, "--", "sh", "-c", "exit 7"]);
@@ -35,7 +35,7 @@ describe("over TLS", () => {
     expect(JSON.parse(within.stdout)).toMatchObject({ state: "held", label: "by variables" });
   });
 
-  it("doctor examines it, with connections of its own as whoever asks", async () => {
+  it("doctor examines the server, and its own connections use TLS as well", async () => {
     const { code, stdout, stderr } = await holdfast(["doctor", "--json", "--for", "60s"], trusted);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const { checks } = JSON.parse(stdout) as {
@@ -50,7 +50,7 @@ describe("over TLS", () => {
     expect(new Set(checks.map(({ node }) => node))).toEqual(new Set([url.replace("rediss://", "")]));
   });
 
-  it("ends with 69 and says so if one of the two does not trust the other, and with 64 if a file is not there", async () => {
+  it("run exits with 69 if the client or the server does not trust the other, and ls with 64 if a file is missing", async () => {
     const { HOLDFAST_TLS_CA: _ca, ...withoutAuthority } = trusted;
     const { HOLDFAST_TLS_CERT: _cert, HOLDFAST_TLS_KEY: _key, ...withoutCertificate } = trusted;
     const words = ["run", "job", "-n", "--connect-timeout", "5s", "--", "true"];
@@ -73,7 +73,7 @@ describe("over TLS", () => {
     expect([missing.code, missing.stderr]).toEqual([64, expect.stringContaining("--tls-ca cannot be read")]);
   });
 
-  it("asks whether a port that answers otherwise speaks TLS at all, before it speaks of certificates", async () => {
+  it("the error for a port without TLS mentions TLS, not certificates", async () => {
     const { HOLDFAST_TLS_CA = "" } = trusted;
     const env = { HOLDFAST_REDIS: `rediss://127.0.0.1:${server.server.port}`, HOLDFAST_TLS_CA };
     const { code, stderr } = await holdfast(["ls", "--connect-timeout", "2s"], env);
@@ -81,7 +81,7 @@ describe("over TLS", () => {
     expect(stderr).toMatch(/: [^\n]* \((?:does that port speak TLS\?|that port does not speak TLS)[^\n]*\n$/);
   });
 
-  it("refuses flags that nothing could be done with, with 64 and at once", async () => {
+  it("unusable TLS flags are refused immediately with 64", async () => {
     const { file } = server;
     await writeFile(file("text"), "no PEM\n");
     const secure = ["-r", "rediss://127.0.0.1:1"];

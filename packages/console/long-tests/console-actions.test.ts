@@ -17,7 +17,7 @@ function lockHash(name: string): string {
   return `#/lock?kind=mutex&name=${encodeURIComponent(name)}`;
 }
 
-it("a lock that is taken stands in the list within a second", async () => {
+it("a new lock appears in the list within a second", async () => {
   const console = await builtConsole(redis);
   const { page, trouble } = await browser.open(console.origin);
   await enter(page, console);
@@ -38,7 +38,7 @@ it("a lock that is taken stands in the list within a second", async () => {
   expect(trouble).toEqual([]);
 });
 
-it("with the keyboard alone a lock is found, opened and released, and its holder hears it", async () => {
+it("the keyboard is enough to find, open and release a lock, and its holder is notified", async () => {
   const name = `key:${randomUUID()}`;
   const holder = await redis.another({ clientName: "holder" }).mutex(name).acquire({ leaseMs: LEASE_MS });
   const next = redis.another({ clientName: "next" }).mutex(name).acquire({ leaseMs: LEASE_MS, waitMs: LEASE_MS });
@@ -87,7 +87,7 @@ it("with the keyboard alone a lock is found, opened and released, and its holder
   await (await next).release();
 });
 
-it("a page that is out of date releases nobody, shows who has it now, and then asks again", async () => {
+it("an outdated page releases nothing, shows the current holder, and asks for the name again", async () => {
   const name = `stale:${randomUUID()}`;
   const first = await redis.another({ clientName: "first" }).mutex(name).acquire({ leaseMs: LEASE_MS });
   const console = await builtConsole(redis, { allow: ["release"] });
@@ -116,7 +116,7 @@ it("a page that is out of date releases nobody, shows who has it now, and then a
   await expect.poll(() => second.signal.aborted, { timeout: 10_000 }).toBe(true);
 });
 
-it("a name is paused and resumed from its page", async () => {
+it("a lock is paused and resumed on its page", async () => {
   const name = `pause:${randomUUID()}`;
   const console = await builtConsole(redis, { allow: ["pause", "resume"] });
   const { page, trouble } = await browser.open(console.origin);
@@ -136,7 +136,7 @@ it("a name is paused and resumed from its page", async () => {
   expect(trouble).toEqual([]);
 });
 
-it("a pause gets another end from its page, and whoever waits is not let in between", async () => {
+it("a pause is extended on the lock's page", async () => {
   const name = `extend:${randomUUID()}`;
   const console = await builtConsole(redis, { allow: ["pause", "resume"] });
   const { page, trouble } = await browser.open(console.origin);
@@ -157,7 +157,7 @@ it("a pause gets another end from its page, and whoever waits is not let in betw
   expect(trouble).toEqual([]);
 });
 
-it("a semaphore is resized and a leader asked to resign from their pages, and both hear it", async () => {
+it("a semaphore is resized and a leader resigns on request from their pages", async () => {
   const name = randomUUID();
   const holder = redis.another();
   const lease = await holder.semaphore(`pool:${name}`, { permits: 2 }).acquire({ leaseMs: LEASE_MS });
@@ -188,7 +188,7 @@ it("a semaphore is resized and a leader asked to resign from their pages, and bo
   expect(trouble).toEqual([]);
 });
 
-it("a blocked call is resolved from its page by whoever has found out how it ended", async () => {
+it("a blocked call is resolved on its page, with an outcome and a valid value", async () => {
   const key = `transfer:${randomUUID()}`;
   await once(redis.holdfast, key, () => Promise.reject(new Error("no answer")), { after: () => "block" }).catch(
     () => {},
@@ -215,7 +215,7 @@ it("a blocked call is resolved from its page by whoever has found out how it end
   expect(trouble).toEqual([]);
 });
 
-it("the row that has the focus stays where it is, whatever comes and goes", async () => {
+it("the focused row keeps its position while other rows appear and disappear", async () => {
   const prefix = `still:${randomUUID().slice(0, 8)}`;
   const client = redis.another();
   const before = await Promise.all(
@@ -238,7 +238,7 @@ it("the row that has the focus stays where it is, whatever comes and goes", asyn
   await page.getByRole("link", { name: `${prefix}:b` }).waitFor({ state: "detached" });
 });
 
-it("stopped means that nothing moves, until it goes on", async () => {
+it("a stopped page shows no changes until it is started again", async () => {
   const name = `stop:${randomUUID()}`;
   const console = await builtConsole(redis);
   const { page } = await browser.open(console.origin);
@@ -256,7 +256,7 @@ it("stopped means that nothing moves, until it goes on", async () => {
   await page.getByRole("link", { name }).waitFor();
 });
 
-it("where no stream gets through it asks, and says so", async () => {
+it("the page polls and says so if the stream is blocked", async () => {
   const name = `poll:${randomUUID()}`;
   const console = await builtConsole(redis);
   const { page } = await browser.open(console.origin);

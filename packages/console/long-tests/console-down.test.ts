@@ -8,7 +8,7 @@ const redis = redisScene();
 const browser = browserScene();
 builtPages();
 
-it("Redis down is one page that says so, and heals without a reload, to the same filter", async () => {
+it("the page reports that Redis is down, and recovers without a reload and with the same filter", async () => {
   const holder = redis.another({ clientName: "down" });
   const console = await builtConsole(redis);
   const { page } = await browser.open(console.origin);
@@ -30,7 +30,7 @@ it("Redis down is one page that says so, and heals without a reload, to the same
   await picture(page, "healed");
 });
 
-it("a Redis that stood still and goes on leaves the visitor at the same place of the list", async () => {
+it("the list keeps its scroll position while Redis is frozen", async () => {
   const holder = redis.another({ clientName: "still" });
   await Promise.all(
     Array.from({ length: 120 }, (_, i) => holder.mutex(`still:${1_000 + i}`).acquire({ leaseMs: 600_000 })),

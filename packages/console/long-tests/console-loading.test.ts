@@ -47,7 +47,7 @@ describe.each([5_000, 50_000])("with %i locks", (locks) => {
     client.disconnect();
   });
 
-  it("no page says 0 or none while it loads", async () => {
+  it("no page shows 0 or none while it loads", async () => {
     const console = await builtConsole(redis, { pollMs: 1_000 });
     const { page, trouble } = await browser.open(console.origin);
     await enter(page, console, "#/redis");
@@ -70,7 +70,7 @@ describe.each([5_000, 50_000])("with %i locks", (locks) => {
 describe("the Redis page", () => {
   const redis = redisScene();
 
-  it("does not say that the doctor has not run before it knows", async () => {
+  it("does not say that the doctor has not run until that is known", async () => {
     const console = await builtConsole(redis, { examine: () => Promise.resolve([]) });
     const { page } = await browser.open(console.origin);
     await enter(page, console, "#/redis");
@@ -90,7 +90,7 @@ describe("the Redis page", () => {
     await page.getByText("Not run since the console started.").waitFor();
   });
 
-  it("counts no servers if it was mounted without them", async () => {
+  it("does not show a count of 0 servers if it was mounted without servers", async () => {
     const console = await builtConsole(redis, { servers: null });
     const { page } = await browser.open(console.origin);
     await enter(page, console, "#/redis");

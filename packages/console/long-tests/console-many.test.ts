@@ -58,7 +58,7 @@ function scroll(page: Page): Promise<Scrolled> {
   })()`);
 }
 
-it("ten thousand locks scroll as one thousand do: in some hundred elements, with rows in every frame", async () => {
+it("ten thousand locks scroll like one thousand: with a few hundred elements, and with rows in almost every frame", async () => {
   const console = await builtConsole(redis, { pollMs: 1_000 });
   const { page, trouble } = await browser.open(console.origin);
   await enter(page, console, "#/locks?q=name:many:00");
@@ -80,7 +80,7 @@ it("ten thousand locks scroll as one thousand do: in some hundred elements, with
   expect(trouble).toEqual([]);
 });
 
-it("typing finds one of ten thousand, and the keys walk the list from there", async () => {
+it("typing filters ten thousand locks, and the keys move through the result", async () => {
   const console = await builtConsole(redis, { pollMs: 1_000 });
   const { page } = await browser.open(console.origin);
   await enter(page, console);

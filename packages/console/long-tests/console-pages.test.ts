@@ -81,24 +81,27 @@ const PAGES: Readonly<Record<string, readonly [hash: string, text: string]>> = {
 };
 
 describe.each(["light", "dark"] as const)("in the %s theme", (theme) => {
-  it.each([1_600, 1_280, 390, 360])("every page is whole and open to everybody at %i px", async (width) => {
-    const console = await builtConsole(redis, {
-      env: "prod",
-      allow: ["release", "pause", "resume", "resize", "resign", "resolve"],
-    });
-    const { page, trouble } = await browser.open(console.origin, { width, theme });
-    await enter(page, console);
-    for (const [name, [hash, text]] of Object.entries(PAGES)) {
-      await page.goto(`${console.origin}/${hash}`);
-      await page.getByRole("main").getByText(text).and(page.locator(":visible")).first().waitFor();
-      await picture(page, `${name}-${theme}-${width}`);
-      expect(await seriousFindings(page), name).toEqual([]);
-      await expectNoSidewaysScroll(page);
-    }
-    expect(trouble).toEqual([]);
-  });
+  it.each([1_600, 1_280, 390, 360])(
+    "every page fits, and has no serious accessibility problem, at %i px",
+    async (width) => {
+      const console = await builtConsole(redis, {
+        env: "prod",
+        allow: ["release", "pause", "resume", "resize", "resign", "resolve"],
+      });
+      const { page, trouble } = await browser.open(console.origin, { width, theme });
+      await enter(page, console);
+      for (const [name, [hash, text]] of Object.entries(PAGES)) {
+        await page.goto(`${console.origin}/${hash}`);
+        await page.getByRole("main").getByText(text).and(page.locator(":visible")).first().waitFor();
+        await picture(page, `${name}-${theme}-${width}`);
+        expect(await seriousFindings(page), name).toEqual([]);
+        await expectNoSidewaysScroll(page);
+      }
+      expect(trouble).toEqual([]);
+    },
+  );
 
-  it("the door, the dialogues and the empty list are open to everybody", async () => {
+  it("the sign-in page, the dialogs and the empty list have no serious accessibility problem", async () => {
     const console = await builtConsole(redis, { env: "prod", allow: ["release"] });
     const { page, trouble } = await browser.open(console.origin, { theme });
     await page.goto(console.origin);
@@ -126,7 +129,7 @@ describe.each(["light", "dark"] as const)("in the %s theme", (theme) => {
   });
 });
 
-it("History shows a hundred lines at first, and a hundred more with each press, on a phone too", async () => {
+it("History shows 100 lines at first, and 100 more with each press, also on a phone", async () => {
   const { holdfast } = redis;
   for (let run = 1; run <= 250; run += 1)
     await appendHistory(holdfast, { what: "skipped", kind: "mutex", name: "paged", reason: `run ${run}`, agoMs: run });
@@ -148,7 +151,7 @@ it("History shows a hundred lines at first, and a hundred more with each press, 
   expect(trouble).toEqual([]);
 });
 
-it("a name is text, whatever is in it", async () => {
+it("a name is shown as text, whatever it contains", async () => {
   const console = await builtConsole(redis);
   const { page, trouble } = await browser.open(console.origin);
   await enter(page, console);
@@ -164,7 +167,7 @@ it("a name is text, whatever is in it", async () => {
   expect(trouble).toEqual([]);
 });
 
-it("a console that may do nothing offers nothing to do", async () => {
+it("a read-only console offers no actions", async () => {
   const console = await builtConsole(redis);
   const { page } = await browser.open(console.origin);
   await enter(page, console, "#/lock?kind=mutex&name=deploy%3Aprod");
@@ -173,7 +176,7 @@ it("a console that may do nothing offers nothing to do", async () => {
   await page.getByText("read-only").waitFor();
 });
 
-it("the token in the address lets in and leaves the address", async () => {
+it("the token in the address signs in and is removed from the address", async () => {
   const console = await builtConsole(redis);
   const { page, trouble } = await browser.open(console.origin);
   await page.goto(`${console.origin}/#token=${TOKEN}`);
@@ -184,7 +187,7 @@ it("the token in the address lets in and leaves the address", async () => {
   expect(trouble).toEqual([]);
 });
 
-it("a wrong token is told so, and a right one then lets in", async () => {
+it("a wrong token shows an error, and the right one then signs in", async () => {
   const console = await builtConsole(redis);
   const { page } = await browser.open(console.origin);
   await page.goto(`${console.origin}/#token=not-the-right-one-at-all`);
@@ -195,7 +198,7 @@ it("a wrong token is told so, and a right one then lets in", async () => {
   await page.getByRole("link", { name: /deploy:prod/ }).waitFor();
 });
 
-it("filter and sort stand in the address, and come back with it", async () => {
+it("the address contains filter and sort, and restores them", async () => {
   const console = await builtConsole(redis);
   const { page } = await browser.open(console.origin);
   await enter(page, console);
@@ -210,7 +213,7 @@ it("filter and sort stand in the address, and come back with it", async () => {
   expect(await page.getByLabel("Filter").inputValue()).toBe("kind:mutex waiting");
 });
 
-it("the chosen theme is kept and there before the first paint", async () => {
+it("the chosen theme is stored, and applied before the first paint", async () => {
   const console = await builtConsole(redis);
   const { page } = await browser.open(console.origin, { theme: "light" });
   await enter(page, console);

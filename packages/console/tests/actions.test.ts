@@ -14,7 +14,7 @@ async function withAll(): Promise<{ site: ConsoleScene; page: Page }> {
 }
 
 describe("a console that is read-only", () => {
-  it("has no route for any action, whoever asks and however", async () => {
+  it("has no route for any action", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const page = await site.signIn();
     for (const path of PATHS) {
@@ -24,7 +24,7 @@ describe("a console that is read-only", () => {
     expect((await page.get("api/session")).json.allow).toEqual([]);
   });
 
-  it("routes what is allowed and nothing besides", async () => {
+  it("has routes only for the allowed actions", async () => {
     const site = await startConsole({ holdfast: redis.holdfast, allow: ["pause"] });
     const page = await site.signIn();
     expect((await page.post("api/actions/release", { reason: "x" })).status).toBe(404);
@@ -34,7 +34,7 @@ describe("a console that is read-only", () => {
 });
 
 describe("an action", () => {
-  it("is never done by GET, nor by any method but POST: 405, Allow, and nothing has changed", async () => {
+  it("replies 405 with Allow: POST to any other method, and changes nothing", async () => {
     const { page, site } = await withAll();
     const lease = await redis.holdfast.mutex("not-by-get").acquire();
     const query = `kind=mutex&name=not-by-get&owner=${encodeURIComponent(lease.owner)}&token=${lease.token}&reason=x`;
@@ -51,7 +51,7 @@ describe("an action", () => {
     await lease.release();
   });
 
-  it("needs a reason, and every field of the right form", async () => {
+  it("replies 400 without a reason or with an invalid field", async () => {
     const { page, site } = await withAll();
     const lease = await redis.holdfast.mutex("strict").acquire();
     const good = { kind: "mutex", name: "strict", owner: lease.owner, token: lease.token, reason: "why" };
@@ -81,7 +81,7 @@ describe("an action", () => {
 });
 
 describe("a forced release", () => {
-  it("takes the lock from the holder that the page showed, tells it who and why, and leaves an audit line", async () => {
+  it("removes the holder that the page showed, notifies it of the actor and the reason, and writes an audit line", async () => {
     const { page, site } = await withAll();
     const lease = await redis.holdfast.mutex("deploy").acquire({ label: "release 4.2" });
     const next = redis.another({ clientName: "next" }).mutex("deploy").acquire();
@@ -121,7 +121,7 @@ describe("a forced release", () => {
     await (await next).release();
   });
 
-  it("never hits the next holder: a page that is out of date gets 409 and who holds it now", async () => {
+  it("never affects a later holder: an outdated page gets 409 and the current holder", async () => {
     const { page, site } = await withAll();
     const first = await redis.holdfast.mutex("moved-on").acquire();
     const shown = (await page.get("api/lock?kind=mutex&name=moved-on")).json.holders[0];
@@ -144,7 +144,7 @@ describe("a forced release", () => {
     expect([free.status, free.json.code, free.json.holder]).toEqual([409, "not-held", null]);
   });
 
-  it("takes one permit of a semaphore and leaves the others", async () => {
+  it("releases one holder of a semaphore and keeps the others", async () => {
     const { page } = await withAll();
     const pool = redis.holdfast.semaphore("pool", { permits: 3 });
     const [one, two] = [await pool.acquire(), await pool.acquire()];
@@ -161,7 +161,7 @@ describe("a forced release", () => {
 });
 
 describe("a pause", () => {
-  it("shuts a lock and says who and why, and is resumed by whoever has seen it", async () => {
+  it("blocks a lock and shows the actor and the reason, and only the pause that was shown can be resumed", async () => {
     const { page, site } = await withAll();
     const paused = await page.post("api/actions/pause", {
       kind: "mutex",
@@ -200,7 +200,7 @@ describe("a pause", () => {
     expect(told.map(({ outcome }) => outcome)).toEqual(["resumed", "paused"]);
   });
 
-  it("gets another end without a moment in which somebody could be granted", async () => {
+  it("gets a new end without an interval in which the lock could be granted", async () => {
     const { page, site } = await withAll();
     const place = { kind: "mutex", name: "migration" };
     const body = { ...place, reason: "db maintenance", untilAtMs: Date.now() + 3_600_000 };
@@ -231,15 +231,15 @@ describe("a pause", () => {
     ]);
   });
 
-  it("that would end in the past is refused", async () => {
+  it("is refused if it would end in the past", async () => {
     const { page } = await withAll();
     const body = { kind: "mutex", name: "nightly", reason: "x", untilAtMs: Date.now() - 60_000 };
     expect((await page.post("api/actions/pause", body)).status).toBe(400);
   });
 });
 
-describe("the holds of a dead client", () => {
-  it("are not touched while it may be alive: 409", async () => {
+describe("the locks of a crashed client", () => {
+  it("are not released while it may be alive, and the reply is 409", async () => {
     const { page, site } = await withAll();
     const lease = await redis.holdfast.mutex("alive").acquire();
     const [clientId = ""] = lease.owner.split("/");
@@ -261,7 +261,7 @@ describe("the holds of a dead client", () => {
     await lease.release();
   });
 
-  it("are released, all of them and no others, once nothing was heard of it for a minute", async () => {
+  it("are all released, and no others, after the client was silent for a minute", async () => {
     const { page } = await withAll();
     const dead = redis.another({ clientName: "gone" });
     const one = await dead.mutex("left-behind-1").acquire({ leaseMs: 600_000, renew: false });
@@ -283,7 +283,7 @@ describe("the holds of a dead client", () => {
 });
 
 describe("a resize", () => {
-  it("changes the number that the page showed, and no other", async () => {
+  it("changes the number only if the page showed the current one", async () => {
     const { page } = await withAll();
     const lease = await redis.holdfast.semaphore("pdf", { permits: 3 }).acquire();
     expect((await page.post("api/actions/resize", { name: "pdf", from: 3, permits: 5, reason: "more" })).status).toBe(
@@ -301,7 +301,7 @@ describe("a resize", () => {
 });
 
 describe("asking a leader to resign", () => {
-  it("ends the term that the page showed, and no later one", async () => {
+  it("ends the term that the page showed, and no later term", async () => {
     const { page } = await withAll();
     const election = redis.holdfast.election("scheduler");
     const first = await election.campaign("host-1");

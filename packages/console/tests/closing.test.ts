@@ -15,7 +15,7 @@ function kept(): Record<string, number> {
 }
 
 describe("close()", () => {
-  it("ends every stream with a word, and answers what comes later with 503", async () => {
+  it("ends every stream with an end event, and later requests get 503", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const streams = await Promise.all([1, 2, 3].map(() => readEvents(site.port, "/api/events?topics=locks", headers)));
     await Promise.all(streams.map((stream) => stream.next("state", ({ locks }) => locks !== null)));
@@ -29,7 +29,7 @@ describe("close()", () => {
     await site.handler.close();
   });
 
-  it("leaves no timer, no connection and no listener behind, and the Holdfast to its owner", async () => {
+  it("leaves no timer, connection or listener behind, and does not close the Holdfast", async () => {
     const listeners = (): number =>
       ["SIGINT", "SIGTERM", "exit", "warning"].reduce((sum, name) => sum + process.listenerCount(name), 0);
     const before = { timers: kept().Timeout ?? 0, listeners: listeners() };
@@ -49,7 +49,7 @@ describe("close()", () => {
     expect(await asked()).toBe(await after(400, asked));
   });
 
-  it("is safe before anything was asked, and twice", async () => {
+  it("may be called before the first request, and twice", async () => {
     const handler = createConsole({ ...settings([]), holdfast: redis.holdfast, token: TOKEN });
     await handler.close();
     await handler.close();
@@ -57,7 +57,7 @@ describe("close()", () => {
     expect((await site.get("api/locks")).status).toBe(503);
   });
 
-  it("does not take a new stream", async () => {
+  it("refuses new streams", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     await site.handler.close();
     expect((await site.get("api/events?topics=locks")).status).toBe(503);

@@ -17,7 +17,7 @@ beforeAll(async () => {
   await redis.server.command("EVAL", FILL, 1, key ?? "", LOCKS);
 });
 
-it("the first locks of many come before all of them, marked as a part", async () => {
+it("the stream sends the first of many locks early, marked as partial", async () => {
   const site = await startConsole({ holdfast: redis.holdfast });
   const stream = await readEvents(site.port, "/api/events?topics=locks", { authorization: `Bearer ${TOKEN}` });
   const { data: first } = await stream.next("state", ({ locks }) => locks !== null);
@@ -31,7 +31,7 @@ it("the first locks of many come before all of them, marked as a part", async ()
   stream.close();
 });
 
-it("they come early too for a viewer who watched another page a moment ago", async () => {
+it("the first locks also come early for a viewer of another page", async () => {
   const site = await startConsole({ holdfast: redis.holdfast });
   const authorization = `Bearer ${TOKEN}`;
   const other = await readEvents(site.port, "/api/events?topics=clients", { authorization });
@@ -45,7 +45,7 @@ it("they come early too for a viewer who watched another page a moment ago", asy
   stream.close();
 });
 
-it("the clients come with the first locks, and their numbers grow to the complete ones", async () => {
+it("clients come with the first locks, and their counts grow until the list is complete", async () => {
   const site = await startConsole({ holdfast: redis.holdfast });
   const stream = await readEvents(site.port, "/api/events?topics=clients", { authorization: `Bearer ${TOKEN}` });
   const { data: first } = await stream.next("state", ({ clients }) => clients !== null);

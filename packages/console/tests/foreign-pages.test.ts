@@ -4,7 +4,7 @@ import { redisScene, startConsole, TOKEN } from "./scene.js";
 const redis = redisScene();
 
 describe("a page on another origin", () => {
-  it("changes nothing with the cookie that the browser adds: origin, login token and content type are asked for", async () => {
+  it("changes nothing with the visitor's cookie, because origin, CSRF token and content type are checked", async () => {
     const lease = await redis.holdfast.mutex("mine").acquire();
     const site = await startConsole({ holdfast: redis.holdfast, allow: ["release"] });
     const page = await site.signIn();
@@ -39,14 +39,14 @@ describe("a page on another origin", () => {
     await lease.release().catch(() => {});
   });
 
-  it("cannot use the login token of another login", async () => {
+  it("cannot use the CSRF token of another login", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const [one, other] = [await site.signIn(), await site.signIn()];
     expect(one.csrf).not.toBe(other.csrf);
     expect((await one.post("api/logout", {}, { "x-holdfast-csrf": other.csrf })).status).toBe(403);
   });
 
-  it("cannot sign somebody in", async () => {
+  it("cannot sign a visitor in", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const body = { token: TOKEN };
     for (const origin of ["http://evil.example", "null"]) {
@@ -57,7 +57,7 @@ describe("a page on another origin", () => {
     expect((await site.ask("api/login", { method: "POST", headers, body })).status).toBe(403);
   });
 
-  it("reads nothing: no answer allows it, whatever a framework has put on", async () => {
+  it("cannot read responses, because none has a CORS header", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const page = await site.signIn();
     const answer = await site.ask("api/locks", { headers: { cookie: page.cookie, origin: "http://evil.example" } });
@@ -68,8 +68,8 @@ describe("a page on another origin", () => {
   });
 });
 
-describe("a name that was made to point at this machine", () => {
-  it("is refused before anything else, for pages and for the API", async () => {
+describe("an unknown host name that resolves to this machine", () => {
+  it("gets 421 for pages and for the API", async () => {
     const site = await startConsole({ holdfast: redis.holdfast, allowHosts: ["locks.example", "ops.example:8443"] });
     const as = (host: string, path = "api/session") =>
       site.ask(path, { headers: { host } }).then(({ status }) => status);
@@ -97,8 +97,8 @@ describe("a name that was made to point at this machine", () => {
   });
 });
 
-describe("every answer", () => {
-  it("has the headers that keep pages in their place", async () => {
+describe("every response", () => {
+  it("has the security headers", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     for (const path of ["", "assets/index-abc123.js", "api/session", "api/locks", "nothing"]) {
       const { headers } = await site.ask(path);
@@ -113,7 +113,7 @@ describe("every answer", () => {
     }
   });
 
-  it("to a path that leads out of the pages is 404", async () => {
+  it("is 404 for a path outside the pages", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const paths = [
       "../package.json",

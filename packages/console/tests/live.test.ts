@@ -18,7 +18,7 @@ function named(name: string): (data: { locks?: { rows?: LockRow[]; changed?: Loc
 }
 
 describe("the stream", () => {
-  it("begins with the whole, and then tells what changes", async () => {
+  it("begins with the complete state, and then sends changes", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const before = await redis.holdfast.mutex("there-before").acquire({ label: "release 4.2" });
     const stream = await follow(site, "topics=locks");
@@ -44,7 +44,7 @@ describe("the stream", () => {
     stream.close();
   });
 
-  it("cannot be held back by a proxy or a compressing middleware, nor kept anywhere", async () => {
+  it("has headers that prevent buffering, compression and caching", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const stream = await follow(site, "topics=locks");
     expect(stream.headers["content-type"]).toContain("text/event-stream");
@@ -55,7 +55,7 @@ describe("the stream", () => {
     stream.close();
   });
 
-  it("goes on after the last id: what was missed comes, and the whole does not", async () => {
+  it("sends only missed changes after a known last id", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const first = await follow(site, "topics=locks");
     const other = await follow(site, "topics=locks");
@@ -74,7 +74,7 @@ describe("the stream", () => {
     for (const stream of [other, again, byQuery]) stream.close();
   });
 
-  it("brings the whole for an id that it does not know: another process's, one to come, or nonsense", async () => {
+  it("sends the complete state for an id of another process, a future id or an invalid id", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const first = await follow(site, "topics=locks");
     const { id } = await first.next("state", ({ locks }) => locks !== null);
@@ -87,7 +87,7 @@ describe("the stream", () => {
     first.close();
   });
 
-  it("brings the whole to who comes back after so much that it was not kept", async () => {
+  it("sends the complete state to a viewer that returns after polling had stopped", async () => {
     const site = await startConsole({ holdfast: redis.holdfast, pollMs: 100 });
     const other = await follow(site, "topics=locks");
     const stream = await follow(site, "topics=locks");
@@ -104,7 +104,7 @@ describe("the stream", () => {
     again.close();
   });
 
-  it("tells one lock in detail to whoever looks at it: holder, queue in order, why nobody goes on", async () => {
+  it("sends the holder, the queue and the explanation of one lock to its viewers", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const stream = await follow(site, "topics=lock&kind=mutex&name=watched");
     const { data } = await stream.next("state", ({ lock }) => lock !== null);
@@ -131,7 +131,7 @@ describe("the stream", () => {
     stream.close();
   });
 
-  it("is refused with a word on what is wrong", async () => {
+  it("gets 400 with the name of the wrong parameter", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     for (const [query, word] of [
       ["topics=locks,gossip", "topics"],
@@ -147,7 +147,7 @@ describe("the stream", () => {
 });
 
 describe("the poller", () => {
-  it("is one for all tabs: each of them gets the same change under the same id", async () => {
+  it("serves all tabs: each gets the same change with the same id", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const tabs = await Promise.all(Array.from({ length: 12 }, () => follow(site, "topics=locks")));
     await Promise.all(tabs.map((tab) => tab.next("state", ({ locks }) => locks !== null)));
@@ -163,7 +163,7 @@ describe("the poller", () => {
     for (const tab of tabs) tab.close();
   });
 
-  it("stops when the last tab is gone", async () => {
+  it("stops when the last tab is closed", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const stream = await follow(site, "topics=locks");
     await stream.next("state", ({ locks }) => locks !== null);
@@ -172,7 +172,7 @@ describe("the poller", () => {
     await until(async () => !(await isPolling()), "nobody asks");
   });
 
-  it("does not look at all before somebody does", async () => {
+  it("does not read Redis before a page is open", async () => {
     const before = await scans(redis);
     const site = await startConsole({ holdfast: redis.holdfast });
     await site.get("api/session");

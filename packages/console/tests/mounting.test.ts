@@ -119,7 +119,7 @@ describe.each(frameworks)("mounted in %s", (_name, mount) => {
     return { port, audit };
   }
 
-  it("serves its pages, its API and its stream below the base path, and leaves the rest to the application", async () => {
+  it("serves pages, API and stream below the base path, and leaves other paths to the application", async () => {
     const { port } = await mounted();
     const site = talkingTo(port, BASE);
     expect((await talkingTo(port).ask("")).text).toBe("the application");
@@ -136,7 +136,7 @@ describe.each(frameworks)("mounted in %s", (_name, mount) => {
     stream.close();
   });
 
-  it("signs people in for its own path alone, and takes their actions, whoever has parsed the body", async () => {
+  it("limits its cookie to the base path, and accepts actions even if the framework has parsed the body", async () => {
     const { port, audit } = await mounted();
     const page = await talkingTo(port, BASE).signIn("ana");
     const paused = await page.post("api/actions/pause", {
@@ -165,7 +165,7 @@ describe.each(frameworks)("mounted in %s", (_name, mount) => {
 });
 
 describe("an application that knows its users", () => {
-  it("decides who sees which lock, and who may do what; nothing else is told, not even by number", async () => {
+  it("decides which locks each user sees and which actions they may take; other locks are not revealed", async () => {
     const authorize = (req: ConsoleRequest, action: string, name: string | undefined) => {
       const tenant = String(req.headers["x-tenant"] ?? "");
       if (tenant === "") return false;

@@ -27,7 +27,7 @@ const CRAFTED = [
 ];
 
 describe("a lock with a crafted name and label", () => {
-  it("is a text wherever it is shown, and can be looked at and released like any other", async () => {
+  it("is shown as text, and can be viewed and released like any other", async () => {
     const site = await startConsole({ holdfast: redis.holdfast, allow: ["release"] });
     const page = await site.signIn('ana "<b>"');
     const worker = redis.another({ clientName: "<b>worker</b>" });
@@ -67,7 +67,7 @@ describe("a lock with a crafted name and label", () => {
     expect(csv.text).not.toMatch(/(^|,)=HYPER/m);
   });
 
-  it("cannot make two lines of one audit line", () => {
+  it("cannot split an audit line", () => {
     const written: string[] = [];
     const write = process.stderr.write.bind(process.stderr);
     process.stderr.write = ((text: string) => written.push(text) > 0) as typeof write;
@@ -91,8 +91,8 @@ describe("a lock with a crafted name and label", () => {
   });
 });
 
-describe("what is hidden", () => {
-  it("is in no answer and no event, and what it belongs to can be acted upon all the same", async () => {
+describe("a redacted field", () => {
+  it("is in no response and no event, and actions on its lock still work", async () => {
     const site = await startConsole({
       holdfast: redis.holdfast,
       redact: ["label", "value"],

@@ -13,7 +13,7 @@ async function blocked(key: string, options: { scope?: string } = {}): Promise<v
   }).catch(() => {});
 }
 
-it("lists calls by key and state, page by page, and tells nobody what they returned", async () => {
+it("lists calls by key and state, without their results", async () => {
   const site = await startConsole({ holdfast: redis.holdfast });
   const page = await site.signIn();
   await once(redis.holdfast, "list:1", () => "a secret");
@@ -37,7 +37,7 @@ it("lists calls by key and state, page by page, and tells nobody what they retur
   expect((await page.post("api/once", {})).status).toBe(405);
 });
 
-it("resolves a blocked call, the one that was shown and no other, and says so in the audit", async () => {
+it("resolves the blocked call that was shown and no other, and writes audit lines", async () => {
   const site = await startConsole({ holdfast: redis.holdfast, allow: ACTIONS });
   const page = await site.signIn("ana");
   await blocked("transfer:1", { scope: "bank/é" });
@@ -72,7 +72,7 @@ it("resolves a blocked call, the one that was shown and no other, and says so in
   ]);
 });
 
-it("gives a call back, so that the next caller runs it", async () => {
+it("releases a blocked call, so that the next caller runs it", async () => {
   const site = await startConsole({ holdfast: redis.holdfast, allow: ["resolve"] });
   const page = await site.signIn();
   await blocked("again");
@@ -82,7 +82,7 @@ it("gives a call back, so that the next caller runs it", async () => {
   expect((await once(redis.holdfast, "again", () => 5)).value).toBe(5);
 });
 
-it("has no route to resolve anything unless that is allowed, and asks the application about each name", async () => {
+it("has no route to resolve calls unless it is allowed, and calls authorize for each name", async () => {
   const site = await startConsole({ holdfast: redis.holdfast, allow: ["release"] });
   const page = await site.signIn();
   expect((await page.post("api/actions/resolve-once", {})).status).toBe(404);

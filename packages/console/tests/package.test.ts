@@ -16,7 +16,7 @@ const packed = mkdtempSync(join(home, ".cache-pack-"));
 beforeAll(() => pack(home, packed));
 afterAll(() => rmSync(packed, { recursive: true }));
 
-test("the packed console serves its page and the files that the page names", async () => {
+test("the packed console serves its page and the files that the page loads", async () => {
   const { createConsole } = (await import(pathToFileURL(join(packed, "dist/index.js")).href)) as typeof published;
   const holdfast = createHoldfast({ store: embedded() });
   const handler = createConsole({ holdfast, authorize: () => ({ by: "test", may: "view" }) as never });

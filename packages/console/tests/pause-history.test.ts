@@ -6,7 +6,7 @@ import { redisScene, startConsole } from "./scene.js";
 
 const redis = redisScene();
 
-it("a pause, its other end and its resume are one entry each, with who did it", async () => {
+it("a pause, its new end and its resume are recorded once each, with the actor", async () => {
   const recorder: HistoryRecorder = recordHistory(redis.holdfast);
   try {
     const page = await (await startConsole({ holdfast: redis.holdfast, allow: ACTIONS })).signIn("ana");

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([server, ...lateServers].map((one) => one.stop())));
 
 describe("without Redis", () => {
-  it("a console starts, says so to everybody, and works as soon as Redis is there", async () => {
+  it("a console starts, reports the error to every viewer, and works as soon as Redis is up", async () => {
     const { site, listen } = await consoleBeforeRedis();
     const page = await site.signIn();
     const { status, json, headers: answered } = await page.get("api/locks");
@@ -44,7 +44,7 @@ describe("without Redis", () => {
     stream.close();
   });
 
-  it("a console that was up says so in the stream, and heals in the same stream", async () => {
+  it("a running console reports the outage and the recovery in the same stream", async () => {
     const redis = new Redis({ port: server.port, retryStrategy: () => 50 });
     redis.on("error", () => {});
     const holdfast = createHoldfast({ redis, commandTimeoutMs: 500 });
@@ -90,7 +90,7 @@ describe("without Redis", () => {
     redis.disconnect();
   });
 
-  it("an action whose answer is lost is not called refused", async () => {
+  it("an action without a reply is reported as unknown, not as refused", async () => {
     const redis = new Redis({ port: server.port, retryStrategy: () => 50 });
     redis.on("error", () => {});
     const holdfast = createHoldfast({ redis, commandTimeoutMs: 300 });
@@ -112,8 +112,8 @@ describe("without Redis", () => {
   });
 });
 
-describe("trouble", () => {
-  it("is told in plain words, with what to do, and never with a password", () => {
+describe("a connection error", () => {
+  it("is described in plain words with a hint, and without a password", () => {
     const error = new Error("connect ECONNREFUSED 127.0.0.1:6379 for redis://ana:secret@db:6379");
     expect(troubleOf(error)).toMatchObject({
       error: expect.stringContaining("Nothing listens"),

@@ -23,8 +23,8 @@ const API = [
   ],
 ];
 
-describe("a stranger without the token", () => {
-  it("gets 401 for whatever is in the API, and not a word of what is there", async () => {
+describe("a visitor without the token", () => {
+  it("gets 401 from the API, and no data", async () => {
     const lease = await redis.holdfast.mutex("secret-name").acquire({ label: "secret-label" });
     const site = await startConsole({ holdfast: redis.holdfast, allow: ["release"] });
     for (const path of API) {
@@ -36,7 +36,7 @@ describe("a stranger without the token", () => {
     await lease.release();
   });
 
-  it("learns from the session how to sign in, and the word on the badge, which is there to be seen", async () => {
+  it("gets the sign-in method and the environment's name from the session, and nothing else", async () => {
     const site = await startConsole({ holdfast: redis.holdfast, allow: ["release"], env: "prod", redact: ["label"] });
     const { status, json } = await site.ask("api/session");
     expect(status).toBe(200);
@@ -52,7 +52,7 @@ describe("a stranger without the token", () => {
     expect(json.env).toEqual({ name: "prod", tone: "danger" });
   });
 
-  it("changes nothing, even with a body that would", async () => {
+  it("changes nothing, even with a valid request body", async () => {
     const lease = await redis.holdfast.mutex("kept").acquire();
     const site = await startConsole({ holdfast: redis.holdfast, allow: ["release"] });
     const body = { kind: "mutex", name: "kept", owner: lease.owner, token: lease.token, reason: "because" };
@@ -63,7 +63,7 @@ describe("a stranger without the token", () => {
     await lease.release();
   });
 
-  it("cannot make a cookie: neither one of its own nor one that was changed is taken", async () => {
+  it("cannot forge or change a cookie", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const { cookie } = await site.signIn();
     const [name, value = ""] = cookie.split("=");
@@ -76,7 +76,7 @@ describe("a stranger without the token", () => {
     expect((await site.ask("api/locks", { headers: { cookie } })).status).toBe(200);
   });
 
-  it("may guess five times a minute, and the right token of somebody else at that address is not refused", async () => {
+  it("may guess five times a minute, and the correct token is accepted even then", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const headers = { origin: site.origin, "content-type": "application/json" };
     const guess = (token: string) => site.ask("api/login", { method: "POST", headers, body: { token } });
@@ -89,7 +89,7 @@ describe("a stranger without the token", () => {
     expect((await site.get("api/locks")).status).toBe(200);
   });
 
-  it("spends the same attempts with a bearer token", async () => {
+  it("has the same limit for bearer tokens", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const { cookie } = await site.signIn();
     const bearer = (token: string) => site.ask("api/locks", { headers: { authorization: `Bearer ${token}` } });
@@ -100,8 +100,8 @@ describe("a stranger without the token", () => {
   });
 });
 
-describe("whoever has the token", () => {
-  it("is let in by it, and after signing in by a cookie that no script and no other site can use", async () => {
+describe("a visitor with the token", () => {
+  it("gets access with it, and a cookie that scripts and other sites cannot use", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     expect((await site.get("api/locks")).status).toBe(200);
     const headers = { origin: site.origin, "content-type": "application/json" };
@@ -112,7 +112,7 @@ describe("whoever has the token", () => {
     expect(answer.json).toMatchObject({ isSignedIn: true, who: "ana" });
   });
 
-  it("gets a cookie for https alone when the browser speaks it", async () => {
+  it("gets a secure cookie if the browser uses https", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const headers = {
       origin: `https://127.0.0.1:${site.port}`,
@@ -123,7 +123,7 @@ describe("whoever has the token", () => {
     expect(String(answered["set-cookie"])).toContain("; Secure");
   });
 
-  it("is out after signing out, as far as its browser goes", async () => {
+  it("loses the cookie on signing out", async () => {
     const site = await startConsole({ holdfast: redis.holdfast });
     const page = await site.signIn();
     const { status, headers } = await page.post("api/logout", {});
@@ -133,7 +133,7 @@ describe("whoever has the token", () => {
 });
 
 describe("a console", () => {
-  it("cannot be made open to anybody by leaving something out", async () => {
+  it("cannot be created without authorize or a token, or with a misspelled option", async () => {
     const { createConsole } = await import("../src/create-console.js");
     expect(() => createConsole({ holdfast: redis.holdfast })).toThrow(/either authorize or token/);
     expect(() => createConsole({ holdfast: redis.holdfast, token: "short" })).toThrow(/16 to 1024/);

@@ -8,7 +8,7 @@ import { redisScene, startConsole } from "./scene.js";
 const scene = redisScene();
 const LONG = { leaseMs: 1_800_000 } as const;
 
-it("a holder that is gone is shown with since when and until when, in the list and on the lock's page", async () => {
+it("the list and the lock's page show since when a holder has been gone and when its lease ends", async () => {
   const redis = new Redis({ port: scene.server.port });
   const dying = createHoldfast({ redis, clientName: "dying" });
   const { owner } = await dying.mutex("report").acquire(LONG);
@@ -38,7 +38,7 @@ it("a holder that is gone is shown with since when and until when, in the list a
   }
 });
 
-it("clients that wait for each other are found, and only who may see all their locks is told", async () => {
+it("deadlocks are found, and shown only to viewers that may see all their locks", async () => {
   const [a, b] = [scene.another({ clientName: "a" }), scene.another({ clientName: "b" })];
   const wait = new AbortController();
   const queueUp = async (holdfast: typeof a, name: string): Promise<void> => {

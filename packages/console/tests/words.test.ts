@@ -25,7 +25,7 @@ describe("the filter box", () => {
   });
   const fits = (text: string): boolean => readFilter(text)(busy, NOW_MS);
 
-  it("finds by name, kind, holder, how long, and whether anybody waits; all parts must fit", () => {
+  it("finds locks by name, kind, holder, duration and waiters; all conditions must match", () => {
     for (const text of [
       "",
       "order",
@@ -57,7 +57,7 @@ describe("the filter box", () => {
     }
   });
 
-  it("finds holders that are gone, holders that are late, and locks that it sees only in part", () => {
+  it("finds holders that are gone or late, and locks that it sees only partly", () => {
     const words = ["gone", "late", "partial"];
     const fitting = (more: Parameters<typeof entry>[0]): readonly string[] =>
       words.filter((word) => readFilter(word)(row(more), NOW_MS));
@@ -67,7 +67,7 @@ describe("the filter box", () => {
     expect(fitting({ kind: "redlock", needsTopology: "redlock", holders: [holder()] })).toEqual(["partial"]);
   });
 
-  it("takes what it cannot read for a word to look for", () => {
+  it("treats an invalid condition as a plain word", () => {
     expect(fits("size:5")).toBe(false);
     expect(fits("order:42")).toBe(true);
     expect(fits("over:")).toBe(false);
@@ -75,7 +75,7 @@ describe("the filter box", () => {
   });
 });
 
-describe("why the next waiter is not running", () => {
+describe("the reason why the next waiter still waits", () => {
   const said = (more: Parameters<typeof entry>[0], isDead: boolean | null = null, grace = false): [string, string] => {
     const one = entry(more);
     const facts = {
@@ -92,7 +92,7 @@ describe("why the next waiter is not running", () => {
   };
   const held = { holders: [holder({ host: "ci-7", pid: 42, clientName: "api" })], waiterCount: 1 };
 
-  it("has one answer for each state, the most particular first", () => {
+  it("is one for each state, and the most specific one first", () => {
     expect(said({})).toEqual(["free", expect.stringContaining("Free")]);
     expect(said({ waiterCount: 2 })[0]).toBe("hand-over");
     expect(said({ waiterCount: 2 }, null, true)).toEqual(["grace", expect.stringContaining("It was restarted.")]);
@@ -112,7 +112,7 @@ describe("why the next waiter is not running", () => {
     ]);
   });
 
-  it("says on how many servers a Redlock is held", () => {
+  it("contains the number of servers on which a Redlock is held", () => {
     const redlock = { ...held, kind: "redlock", waiterCount: 0 } as const;
     expect(said({ ...redlock, servers: { holding: 2, answered: 2, total: 3 } })[1]).toMatch(
       /held on 2 of 3 servers, a majority; 1 did not reply\. It is lost if one more fails\.$/,
@@ -122,14 +122,14 @@ describe("why the next waiter is not running", () => {
     );
   });
 
-  it("does not call a holder alive of whom that is not known", () => {
+  it("does not say that the holder is alive if that is unknown", () => {
     expect(said(held)[1]).not.toContain("is alive");
     expect(said(held, false)[1]).toContain("is alive");
   });
 });
 
 describe("samples", () => {
-  it("keep the most that waited in each span, at most 30, and nothing from before anybody looked", () => {
+  it("keep the maximum number of waiters of each interval, at most 30 intervals, and none before the first reading", () => {
     const contention = new Contention();
     const look = (span: number, waiters: number): void => {
       contention.begin(NOW_MS + span * SAMPLE_SPAN_MS);
@@ -152,7 +152,7 @@ describe("samples", () => {
     expect(contention.of("x")).toEqual([1]);
   });
 
-  it("stay bounded, however many names there are", () => {
+  it("are limited in number, however many names there are", () => {
     const contention = new Contention();
     contention.begin(NOW_MS);
     for (let i = 0; i < 25_000; i += 1) contention.record(`lock ${i}`, 1);
@@ -165,7 +165,7 @@ describe("samples", () => {
 });
 
 describe("a row", () => {
-  it("does not change while nothing happens, though the lease runs down, and does when it is renewed", () => {
+  it("does not change while the lease runs down, and changes when it is renewed", () => {
     const first = rowOf(entry({ holders: [holder({ leaseLeftMs: 30_000 })] }), context, [], undefined);
     const later = { ...context, nowMs: NOW_MS + 1_013 };
     const same = rowOf(entry({ holders: [holder({ leaseLeftMs: 29_000 })] }), later, [], first);
@@ -174,7 +174,7 @@ describe("a row", () => {
     expect(renewed.expiresAtMs).toBe(NOW_MS + 31_013);
   });
 
-  it("has no label in it when labels are hidden, not even in the owner's id", () => {
+  it("has no label if labels are redacted, not even in the owner id", () => {
     const owner = "ReH8GUZ6AOmR69do/1/30000/1/secret%20label";
     const hidden = { ...context, redact: new Set(["label"] as const) };
     const shown = rowOf(
@@ -190,7 +190,7 @@ describe("a row", () => {
 });
 
 describe("a lock that needs another topology", () => {
-  it("can be looked at, and not changed from here", async () => {
+  it("can be viewed, but offers no actions", async () => {
     const viewer = { may: () => Promise.resolve(true) } as unknown as Viewer;
     const detail = (more: Parameters<typeof entry>[0]): LockDetail => ({ row: row(more) }) as LockDetail;
     const actions = async (more: Parameters<typeof entry>[0]): Promise<readonly string[]> =>
@@ -202,7 +202,7 @@ describe("a lock that needs another topology", () => {
 });
 
 describe("changes of a leader", () => {
-  it("are counted from when the first term was seen, and that is told with the count", () => {
+  it("are counted from the first term that was seen, and that time is available", () => {
     const terms = new Terms();
     expect(terms.watchedSince("election:a")).toBeNull();
     terms.see("election:a", (NOW_MS - 1_000) * 1_000, NOW_MS);
@@ -212,8 +212,8 @@ describe("changes of a leader", () => {
   });
 });
 
-describe("attempts", () => {
-  it("are counted by address and altogether, and forgotten after a minute", () => {
+describe("failed sign-ins", () => {
+  it("are counted by address and in total, and expire after a minute", () => {
     let nowMs = 0;
     const attempts = new Attempts(() => nowMs);
     for (let i = 0; i < 50; i += 1) attempts.failed("1.2.3.4", "an old token that a script repeats");
@@ -229,8 +229,8 @@ describe("attempts", () => {
   });
 });
 
-describe("history as a table", () => {
-  it("quotes what needs it, and makes no formula of a name that a stranger chose", () => {
+describe("the history as CSV", () => {
+  it("quotes special characters, and does not let a name become a formula", () => {
     const told = {
       id: "1",
       writtenAtMs: NOW_MS,
@@ -257,7 +257,7 @@ describe("history as a table", () => {
 });
 
 describe("the badge", () => {
-  it("is red for production by whatever name", () => {
+  it("is red for all common names of production", () => {
     for (const name of ["prod", "PROD-eu", "production", "live"]) expect(environmentOf(name)?.tone).toBe("danger");
     for (const name of ["staging", "preprod", "uat"]) expect(environmentOf(name)?.tone).toBe("caution");
     for (const name of ["dev", "products", "local"]) expect(environmentOf(name)?.tone).toBe("calm");

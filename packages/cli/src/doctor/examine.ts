@@ -36,8 +36,8 @@ export class NobodyAnswersError extends Error {
 /**
  * Examines all targets and the replicas that they report.
  *
- * Writes nothing except one key and one channel below the prefix, and removes both at the end. Opens its own
- * connections. Takes at most about `forMs`, or twice as long if there are replicas.
+ * On each server, writes one key of its own below the prefix, which it deletes at the end, and publishes to one channel
+ * of its own. Opens its own connections. Takes at most about `forMs`, or twice as long if there are replicas.
  *
  * @returns the findings in the order of the checks, and for each check in the order of the nodes. A node that does not
  *          answer gets a finding of `role`

@@ -18,8 +18,9 @@ export const doctor: Verb = {
   name: "doctor",
   usage: "holdfast doctor [--strict] [--only IDS] [--lease D] [--for D]",
   help: `Checks every node of this Redis (cluster, Sentinel set or quorum) for
-problems with locks, and says how to fix them. It takes no lock. It writes
-only one key and one channel below the prefix, and removes both at the end.
+problems with locks, and says how to fix them. It takes no lock. On each
+server, it writes one key of its own below the prefix, which it deletes at
+the end, and sends messages to one channel of its own.
 
       --strict     a warning counts like a critical finding
       --only IDS   only these checks: --only eviction,acl

@@ -31,7 +31,7 @@ async function user(rules: readonly string[]): Promise<{ name: string; target: R
   return { name, target: at(server.port, { username: name, password: "secret" }) };
 }
 
-test("the smallest user lacks nothing that locks need, and the rest is a note", async () => {
+test("the minimal user has all permissions that locks need, and missing extras are only an info", async () => {
   const { name, target } = await user(SMALLEST);
   const findings = await examined([target], ["acl", "scripts", "pubsub", "grace", "eviction", "clock-skew", "latency"]);
   expectNothingCritical(findings);
@@ -45,7 +45,7 @@ test("the smallest user lacks nothing that locks need, and the rest is a note", 
 });
 
 test.each(SMALLEST.filter((rule) => !NOT_HERE.has(rule)))(
-  "without %s it is named, and the printed line mends it",
+  "a missing %s is named, and the printed command fixes it",
   async (rule) => {
     const { name, target } = await user(SMALLEST.filter((one) => one !== rule));
     // A doctor's script that another user has loaded can be called without the permission to load scripts.
@@ -61,7 +61,7 @@ test.each(SMALLEST.filter((rule) => !NOT_HERE.has(rule)))(
   },
 );
 
-test("what scripts call is tried in a script, each command of the smallest user that nothing else tries", () => {
+test("the doctor tries every permission of the minimal user, those of scripts within a script", () => {
   const elsewhere = ["+evalsha", "+script|load", "+subscribe", "+unsubscribe"];
   const rules = SMALLEST.filter((rule) => rule.startsWith("+"));
   expect([...TRIED_IN_SCRIPTS, ...elsewhere].filter((rule) => !/shard|cluster|^\+x/.test(rule)).toSorted()).toEqual(
@@ -69,7 +69,7 @@ test("what scripts call is tried in a script, each command of the smallest user 
   );
 });
 
-test("without channels no message comes, and without INFO what it shows is unknown", async () => {
+test("without channel permissions no message arrives, and without INFO the checks that need it are unknown", async () => {
   const deaf = await user(SMALLEST.filter((rule) => !rule.startsWith("&")));
   expect(said(await examined([deaf.target], ["pubsub"]), "pubsub")).toMatch(
     /^warning: no message could be sent to an inbox: NOPERM/,
@@ -84,20 +84,20 @@ test("without channels no message comes, and without INFO what it shows is unkno
   }
 });
 
-test("a user that may load no script can take no lock", async () => {
+test("a user that cannot load scripts gets critical findings, because it cannot acquire locks", async () => {
   const { target } = await user(["~hf:*", "&hf:*", "+@all", "-script", "-evalsha", "-eval"]);
   const findings = await examined([target], ["scripts", "acl"]);
   expect(said(findings, "scripts")).toMatch(/^critical: \d+ of \d+ scripts are refused: .*NOPERM/);
   expect(said(findings, "acl")).toMatch(/critical: user user\d+ lacks .*\+script\|load/);
 });
 
-test("a prefix of one's own is what the rights are asked for", async () => {
+test("permissions are checked for the prefix that was given", async () => {
   const { target } = await user(leastPrivilege("app").server);
   expect(said(await examined([target], ["acl"], { prefix: "app" }), "acl")).toMatch(/^info/);
   expect(said(await examined([target], ["acl"]), "acl")).toContain("~hf:*");
 });
 
-test("a server without a password is open unless its address, its default user or a password keeps strangers out", async () => {
+test("a server without a password is exposed unless protected mode, its default user or a password prevents access", async () => {
   const exposure = async (): Promise<string> =>
     said(await examined([at(server.port, { username: "admin", password: "secret" })], ["exposure"]), "exposure");
   await server.command("ACL", "SETUSER", "admin", "on", ">secret", "~*", "&*", "+@all");
@@ -112,7 +112,7 @@ test("a server without a password is open unless its address, its default user o
   await expect(examined([at(server.port)], ["exposure"])).rejects.toThrow("NOAUTH");
 });
 
-test("a command that the server lets no script call is named", async () => {
+test("a command that scripts cannot call on this server is named", async () => {
   const renamed = await startRedis({ args: ["--rename-command", "TIME", ""] });
   const quiet = await startRedis({ args: ["--rename-command", "PUBLISH", ""] });
   try {

@@ -47,7 +47,7 @@ function section({ id, reads, levels, risk, fix }: Check): string {
   return `## ${id}\n\n- **Checks** ${reads}.\n- **Severity**: ${levels}.\n- **Risk**: ${risk}\n- **Fix**: ${fix}.\n`;
 }
 
-test("every check that there is to be is there, once", () => {
+test("every expected check exists exactly once", () => {
   expect(CHECK_IDS).toEqual(ALL);
 });
 
@@ -61,7 +61,7 @@ test.each(PAGES)("$page has a section for each of its checks, in the check's own
   await expect(written).toMatchFileSnapshot(path);
 });
 
-test("the help names every check, and the table for 3 a.m. none that is not there", () => {
+test("the help names every check, and the 3 a.m. table names only checks that exist", () => {
   for (const id of CHECK_IDS) expect(doctor.help).toContain(id);
   const [table = ""] = /\| what you see[\s\S]*?\n\n/.exec(readFileSync(new URL("doctor.md", DOCS), "utf8")) ?? [];
   const named = [...table.matchAll(/`([a-z-]+)`/g)]

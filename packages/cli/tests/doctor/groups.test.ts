@@ -30,7 +30,7 @@ afterAll(async () => {
   await Promise.all([cluster?.stop(), sentinel?.stop(), ...(servers ?? []).map((server) => server.stop())]);
 });
 
-test("a quorum of one server twice, or of a server and its replica, is none", async () => {
+test("a quorum that lists a server twice, or a server and its replica, is critical", async () => {
   const [one, two, three] = servers as [RedisServer, RedisServer, RedisServer];
   const look = async (...ports: readonly number[]): Promise<string> =>
     said(
@@ -55,7 +55,7 @@ test("a quorum of one server twice, or of a server and its replica, is none", as
   await three.command("REPLICAOF", "NO", "ONE");
 });
 
-test("one server of a quorum that gives no answer is a warning, and the others are examined", async () => {
+test("a server of a quorum that does not reply is a warning, and the others are examined", async () => {
   const [one, two] = servers as [RedisServer, RedisServer];
   const gone = await startRedis();
   await gone.stop();
@@ -67,7 +67,7 @@ test("one server of a quorum that gives no answer is a warning, and the others a
   expect(said(findings, "eviction", `127.0.0.1:${gone.port}`)).toMatch(/^skipped/);
 });
 
-test("a server that took over is quiet for as long as the library says, and looking does not begin it", async () => {
+test("a promoted server is quiet for as long as the library says, and the doctor does not start the quiet time", async () => {
   const [one, two] = servers as [RedisServer, RedisServer];
   const [before, after] = [new Redis(one.port), new Redis(two.port)];
   const holdfasts = [createHoldfast({ redis: before }), createHoldfast({ redis: after })];
@@ -97,7 +97,7 @@ test("a server that took over is quiet for as long as the library says, and look
   }
 });
 
-test("behind Sentinel the primary that is named and its replica are examined", async () => {
+test("behind Sentinel, the primary and its replica are examined", async () => {
   const redis = new Redis({ sentinels: [...sentinel.addresses], name: sentinel.name });
   try {
     const primary = `127.0.0.1:${(await sentinel.master()).port}`;
@@ -116,7 +116,7 @@ test("behind Sentinel the primary that is named and its replica are examined", a
   }
 });
 
-test("every node of a cluster is examined as the smallest user; then a slot without a server is found, and one that moves", async () => {
+test("the minimal user can examine every node of a cluster; a slot without a server and a moving slot are found", async () => {
   const { server, cluster: besides, clusterClients } = leastPrivilege("hf");
   const rules = ["on", ">secret", "resetchannels", ...server, ...besides, ...clusterClients];
   for (const node of cluster.nodes) await node.command("ACL", "SETUSER", "locks", ...rules);

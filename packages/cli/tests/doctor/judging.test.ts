@@ -18,7 +18,7 @@ function verdicts(id: string, nodes: NodeFacts | readonly NodeFacts[], leaseMs =
 }
 
 test.each(ALL_VERSIONS.filter((version) => version !== "Redis 6.0"))(
-  "%s, set up for locks, has no critical finding",
+  "%s, configured for locks, has no warning and no critical finding",
   (version) => {
     const findings = judge([facts(version)]);
     expect(findings.filter(({ severity }) => severity !== "info")).toEqual([]);
@@ -27,14 +27,14 @@ test.each(ALL_VERSIONS.filter((version) => version !== "Redis 6.0"))(
   },
 );
 
-test("a server that shows nothing is well in nothing that rests on what it shows", () => {
+test("a server that hides its settings passes no check that needs them", () => {
   const findings = judge([closedUp()]);
   expect(findings.filter(({ status }) => status === "ok")).toEqual([]);
   // Every unknown result must say how to make it known.
   for (const { id, status, fix } of findings) if (status === "unknown") expect(fix, id).toBeTruthy();
 });
 
-test("every finding says what may go wrong and what to do, and what is well says neither", () => {
+test("every finding has a risk and a fix, and a passed check has neither", () => {
   const bad = facts("Redis 7.0", { info: { maxmemory_policy: "allkeys-lru" } });
   for (const { status, risk, fix } of judge([bad])) {
     if (status === "finding") expect([risk, fix].every((text) => text.length > 5)).toBe(true);
@@ -46,13 +46,13 @@ test("every finding says what may go wrong and what to do, and what is well says
 const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
   [
     "eviction",
-    "any policy but noeviction",
+    "a policy other than noeviction",
     { info: { maxmemory_policy: "volatile-lru" } },
     "critical: maxmemory-policy volatile-lru",
   ],
   [
     "eviction",
-    "such a policy without a limit",
+    "the same without a memory limit",
     { info: { maxmemory_policy: "allkeys-lru", maxmemory: "0" } },
     "info: maxmemory-policy allkeys-lru, no maxmemory",
   ],
@@ -96,16 +96,21 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
   ["role", "a Sentinel at the URL", { role: "sentinel" }, "critical: a Sentinel"],
   [
     "role",
-    "a replica that was met on the way",
+    "a replica of the server at the URL",
     { role: "slave", isGiven: false, info: { role: "slave" } },
     "ok: replica of",
   ],
-  ["role", "a server that reads its file", { info: { loading: "1" } }, "warning: it is still reading"],
-  ["role", "no answer", { unreachable: "connect ECONNREFUSED" }, "critical: no answer: connect ECONNREFUSED"],
-  ["role", "no answer of one of several", { unreachable: "ECONNREFUSED", topology: "redlock" }, "warning: no answer"],
-  ["role", "no answer of a replica", { unreachable: "ECONNREFUSED", isGiven: false }, "warning: no answer"],
+  ["role", "a server that is loading its data", { info: { loading: "1" } }, "warning: it is still reading"],
+  ["role", "no reply", { unreachable: "connect ECONNREFUSED" }, "critical: no answer: connect ECONNREFUSED"],
+  [
+    "role",
+    "no reply from a server of a quorum",
+    { unreachable: "ECONNREFUSED", topology: "redlock" },
+    "warning: no answer",
+  ],
+  ["role", "no reply from a replica", { unreachable: "ECONNREFUSED", isGiven: false }, "warning: no answer"],
   ["replicas", "none", {}, "info: no replicas"],
-  ["replicas", "none of a quorum's server", { topology: "redlock" }, "ok: no replicas"],
+  ["replicas", "none for a server of a quorum", { topology: "redlock" }, "ok: no replicas"],
   ["replicas", "no minimum", { info: { connected_slaves: "1" } }, "warning: 1 replica, min-replicas-to-write 0"],
   [
     "replicas",
@@ -133,19 +138,19 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
   ],
   [
     "replica-lag",
-    "not there yet",
+    "still synchronizing",
     { info: { slave0: "ip=10.0.0.6,port=6379,state=wait_bgsave,offset=0,lag=0" } },
     "warning: 10.0.0.6:6379 is wait_bgsave",
   ],
   [
     "replica-lag",
-    "with it",
+    "in sync",
     { info: { slave0: "ip=10.0.0.6,port=6379,state=online,offset=4999990,lag=0" } },
     "ok: 10.0.0.6:6379 10 B",
   ],
   [
     "replica-lag",
-    "cut off",
+    "disconnected",
     { role: "slave", info: { master_link_status: "down", master_link_down_since_seconds: "17" } },
     "warning: not connected to its primary for 17 s",
   ],
@@ -157,24 +162,24 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
   ],
   [
     "exposure",
-    "bound to everything",
+    "bound to all addresses",
     { anonymous: "admitted", config: { "protected-mode": "no", bind: "" } },
     "critical: no password, bind to all addresses",
   ],
   [
     "exposure",
-    "protected mode alone",
+    "only protected mode",
     { anonymous: "admitted", config: { bind: "0.0.0.0" } },
     "info: no password, bind 0.0.0.0, protected-mode yes",
   ],
   [
     "exposure",
-    "this machine alone",
+    "only this machine",
     { anonymous: "admitted", config: { bind: "127.0.0.1 -::1", "protected-mode": "no" } },
     "ok: no password, but it listens only on this machine",
   ],
-  ["exposure", "turned away by protected mode", { anonymous: "denied" }, "info: protected mode refuses this host"],
-  ["exposure", "a user without rights", { anonymous: "restricted" }, "ok: no access to keys without"],
+  ["exposure", "refused by protected mode", { anonymous: "denied" }, "info: protected mode refuses this host"],
+  ["exposure", "a default user without permissions", { anonymous: "restricted" }, "ok: no access to keys without"],
   [
     "acl",
     "no scripts",
@@ -213,31 +218,31 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
   ],
   [
     "acl",
-    "what could not be tried",
+    "a permission that could not be tested",
     { permissions: { missing: [], forbidden: [], untried: new Map([["+get", "LOADING"]]) } },
     "unknown: could not be tested: +get (LOADING)",
   ],
   [
     "scripts",
-    "refused ones",
+    "refused scripts",
     { scripts: { loaded: 0, refused: ["mutex/acquire: ERR unknown command"] } },
     "critical: 1 of 1 scripts are refused: mutex/acquire",
   ],
   [
     "scripts",
-    "loaded and not called",
+    "loaded but not callable",
     { scripts: { loaded: 48, refused: [], notCalled: "ERR no" } },
     "critical: scripts load but cannot be called",
   ],
   [
     "pubsub",
-    "heard and not counted",
+    "received but not counted",
     { inbox: { isSharded: false, receivers: 0, arrivedMs: 2 } },
     "critical: a message to a plain inbox came after 2.0 ms; 0 receivers",
   ],
   [
     "pubsub",
-    "not heard",
+    "not received",
     { inbox: { isSharded: true, receivers: 1 } },
     "warning: a message to a sharded inbox did not come",
   ],
@@ -249,7 +254,7 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
   ],
   [
     "pubsub",
-    "heard by others",
+    "received by others",
     { inbox: { isSharded: false, receivers: 2, arrivedMs: 1 } },
     "warning: a message to a plain inbox came after 1.0 ms; 2 receivers",
   ],
@@ -259,13 +264,13 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
   ["redlock", "no quorum", {}, "skipped: no quorum"],
   [
     "clock-skew",
-    "far from us",
+    "far from this machine's clock",
     { clock: { offsetMs: -400, uncertaintyMs: 5, serverRanMs: 200, clientRanMs: 200 } },
     "warning: 400 ms behind this machine's clock",
   ],
   [
     "clock-skew",
-    "no further than the line is slow",
+    "within the uncertainty of a slow connection",
     { clock: { offsetMs: 400, uncertaintyMs: 300, serverRanMs: 200, clientRanMs: 200 } },
     "ok: 400 ms ahead of",
   ],
@@ -301,18 +306,18 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
   ],
   [
     "stop-writes",
-    "one that stops nobody",
+    "a failed snapshot that does not stop writes",
     { info: { rdb_last_bgsave_status: "err" }, config: { "stop-writes-on-bgsave-error": "no" } },
     "ok: the last snapshot failed",
   ],
   [
     "stop-writes",
-    "one that nobody relies on",
+    "a failed snapshot without configured snapshots",
     { info: { rdb_last_bgsave_status: "err" }, config: { save: "" } },
     "ok: the last snapshot failed",
   ],
-  ["connections", "nearly all", { info: { connected_clients: "8100" } }, "warning: 8100 of 10000 clients"],
-  ["connections", "idle ones cut off", { config: { timeout: "60" } }, "warning: timeout 60 s"],
+  ["connections", "almost all in use", { info: { connected_clients: "8100" } }, "warning: 8100 of 10000 clients"],
+  ["connections", "idle connections are closed", { config: { timeout: "60" } }, "warning: timeout 60 s"],
   ["connections", "no keepalive", { config: { "tcp-keepalive": "0" } }, "info: tcp-keepalive 0"],
   ["version", "before 6.2", { info: { redis_version: "6.0.16" } }, "critical: Redis 6.0.16"],
 ];
@@ -322,7 +327,7 @@ test.each(ON_REDIS_7)("%s: %s", (id, _what, otherwise, begins) => {
   expect(first.slice(0, begins.length)).toBe(begins);
 });
 
-test("versions are told apart, and Valkey by its own", () => {
+test("versions of Redis and Valkey are recognized", () => {
   const first = ALL_VERSIONS.map((version) => verdicts("version", facts(version))[0]);
   expect(first).toEqual([
     "critical: Redis 6.0.16",
@@ -335,7 +340,7 @@ test("versions are told apart, and Valkey by its own", () => {
 });
 
 test.each(["Redis 6.2", "Redis 7.2", "Valkey 8"] as const)(
-  "a managed %s without CONFIG is judged by INFO, and not well in what that does not show",
+  "a managed %s without CONFIG is judged by INFO, and what INFO does not show is unknown",
   (version) => {
     const findings = judge([managed(version, { anonymous: "admitted" })]);
     const status = (id: string): string | undefined => findings.find((one) => one.id === id)?.status;
@@ -360,7 +365,7 @@ test.each(["Redis 6.2", "Redis 7.2", "Valkey 8"] as const)(
   },
 );
 
-test("the line that is printed gives the very user all rights for the prefix, in a cluster too", () => {
+test("the printed command gives that user all permissions for the prefix, also in a cluster", () => {
   const lacking = { permissions: { missing: ["+evalsha"], forbidden: [], untried: new Map() } };
   const check = CHECKS.filter(({ id }) => id === "acl");
   const fixOf = (topology: "single" | "cluster", version: "Redis 6.2" | "Redis 7.0" = "Redis 7.0"): string =>
@@ -374,7 +379,7 @@ test("the line that is printed gives the very user all rights for the prefix, in
   expect(fixOf("cluster", "Redis 6.2")).toMatch(/ \+subscribe .* \+pubsub\|shardnumsub \+cluster\|myid .*\|setinfo /);
 });
 
-test("grace: what is quiet is told with the time that is left", () => {
+test("grace: a quiet server is reported with the remaining time", () => {
   const lineage = facts("Redis 7.2").lineage as NonNullable<NodeFacts["lineage"]>;
   const { nowMs, run } = lineage;
   const with_ = (change: object): string[] =>
@@ -406,7 +411,7 @@ const WHOLE = new Map([
   ["cluster_slots_fail", "0"],
 ]);
 
-test("a cluster is well only if every slot has a server, none moves, and channels are sharded", () => {
+test("a cluster passes only if every slot has a server, no slot moves, and channels are sharded", () => {
   const of = (its: object, version: "Redis 6.2" | "Redis 7.2" = "Redis 7.2", rest: Otherwise = CLUSTER): string =>
     verdicts(
       "cluster",
@@ -422,7 +427,7 @@ test("a cluster is well only if every slot has a server, none moves, and channel
   expect(of({}, "Redis 6.2")).toMatch(/^warning: .*without sharded channels/);
 });
 
-test("servers of a quorum are told from one server under two names, and from replicas", () => {
+test("a quorum with one server under two names, or with a replica, is critical", () => {
   const server = (at: number, info: Otherwise["info"] = {}): NodeFacts =>
     facts("Redis 7.2", {
       topology: "redlock",
@@ -448,7 +453,7 @@ test("servers of a quorum are told from one server under two names, and from rep
   expect(verdicts("redlock", [server(1), server(2), { ...server(3), info: new Map() }])[2]).toMatch(/^unknown/);
 });
 
-test("clocks of nodes are compared with each other, each pair once", () => {
+test("the clocks of nodes are compared with each other, each pair once", () => {
   const node = (at: number, offsetMs: number): NodeFacts =>
     facts("Redis 7.2", {
       node: `10.0.0.${at}:6379`,
@@ -466,7 +471,7 @@ test("clocks of nodes are compared with each other, each pair once", () => {
   );
 });
 
-test("a slow script counts if it was slow for this lease, and lately", () => {
+test("a slow script is a warning if it was recent and slow for this lease", () => {
   const entry = (tookMs: number, agoMs: number): Otherwise => ({
     slow: { entries: [{ atMs: Date.now() - agoMs, tookMs, command: "evalsha", isScript: true }], spikes: [] },
   });
@@ -479,7 +484,7 @@ test("a slow script counts if it was slow for this lease, and lately", () => {
   expect(verdicts("busy", facts("Redis 7.0", { slow: { entries: [], spikes } }))[0]).toMatch(/^warning: fork 4.0 s/);
 });
 
-test("clients that keep a dead connection are told together, by what each of them needs", () => {
+test("clients that would keep a dead connection are grouped by the fix that they need", () => {
   const keys = facts("Redis 7.2").keys as NonNullable<NodeFacts["keys"]>;
   const of = (change: object): readonly Finding[] =>
     judge([facts("Redis 7.2", { keys: { ...keys, ...change } })], { checks: [clientTimeouts] });
@@ -511,7 +516,7 @@ test("clients that keep a dead connection are told together, by what each of the
   );
 });
 
-test("what was left over is told by what it is; a waiter is gone only if no node has its client", () => {
+test("leftovers are reported by type; a waiter counts as gone only if no node has its client record", () => {
   const keys = facts("Redis 7.2").keys as NonNullable<NodeFacts["keys"]>;
   const of = (change: object, rest: readonly NodeFacts[] = []): string[] =>
     verdicts("leftovers", [facts("Redis 7.2", { keys: { ...keys, ...change } }), ...rest]);

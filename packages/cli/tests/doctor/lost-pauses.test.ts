@@ -63,7 +63,7 @@ async function forget(from: Redis, name: string): Promise<void> {
 
 const KINDS = ["mutex", "reentrant-mutex", "semaphore", "read-write-lock", "election"] as const;
 
-test.each(KINDS)("%s: a pause is no matter while it stands, and is told when the server has lost it", async (kind) => {
+test.each(KINDS)("%s: a pause passes while it exists, and is a warning when the server has lost it", async (kind) => {
   await holdfast.pause("deploy", { ...WORDS, kind });
   await holdfast.pause("other", { ...WORDS, kind });
   expect(await told()).toBe("ok: 2 histories: no pause was lost");
@@ -75,7 +75,7 @@ test.each(KINDS)("%s: a pause is no matter while it stands, and is told when the
   );
 });
 
-test.each(["mutex", "semaphore"] as const)("%s: a pause stands whether somebody holds it or not", async (kind) => {
+test.each(["mutex", "semaphore"] as const)("%s: a pause is found whether the lock is held or not", async (kind) => {
   const lock = kind === "mutex" ? holdfast.mutex("deploy") : holdfast.semaphore("deploy", { permits: 3 });
   const lease = await lock.acquire();
   await holdfast.pause("deploy", { ...WORDS, kind });
@@ -86,7 +86,7 @@ test.each(["mutex", "semaphore"] as const)("%s: a pause stands whether somebody 
   expect(await told()).toMatch(new RegExp(`^warning: ${kind} deploy was paused by ana`));
 });
 
-test("a pause that somebody resumed is over, whether or not the history was told", async () => {
+test("a resumed pause is not reported, even if the history does not contain the resume", async () => {
   await holdfast.pause("deploy", WORDS);
   await holdfast.resume("deploy", { by: "ben" });
   expect(await told()).toMatch(/^ok/);
@@ -102,7 +102,7 @@ test("a pause that somebody resumed is over, whether or not the history was told
   expect(await told()).toMatch(/^warning: mutex quiet was paused by ana/);
 });
 
-test("a pause that ended by itself is over; one whose end is to come is told with it, and how to pause again", async () => {
+test("an expired pause is not reported; a lost one is reported with its end and the command to pause again", async () => {
   const [seconds] = await redis.time();
   // Only recorded and not really paused: on a slow machine, the end of a real pause could pass before it begins.
   const short = { ...WORDS, kind: "mutex", name: "short", untilAtMs: Number(seconds) * 1_000 } as const;
@@ -119,28 +119,28 @@ test("a pause that ended by itself is over; one whose end is to come is told wit
   expect(finding?.risk).toMatch(/failover.*lost the pause/);
 });
 
-test("a mutex with a key is looked at where its key is", async () => {
+test("a mutex with a key is checked under that key", async () => {
   await holdfast.pause("stock", { ...WORDS, key: "legacy:stock" });
   expect(await told()).toMatch(/^ok/);
   await redis.del("hf:mutex:mapped:{legacy:stock}:pause");
   expect(await told()).toMatch(/^warning: mutex stock \(key legacy:stock\) was paused by ana/);
 });
 
-test("what happened counts in its own order, not in that in which it was written", async () => {
+test("events count by their time, not by the order in which they were written", async () => {
   const event = { kind: "mutex", name: "deploy", by: "ana" } as const;
   await appendHistory(holdfast, { ...event, what: "resumed" });
   await appendHistory(holdfast, { ...event, what: "paused", label: "early", agoMs: 60_000 });
   expect(await told()).toMatch(/^ok/);
 });
 
-test("without any history it says that it cannot know, once", async () => {
+test("without any history, the check is skipped once, with the reason", async () => {
   const findings = await found();
   expect(findings).toEqual([expect.objectContaining({ id: ID, status: "skipped" })]);
   expect(findings[0]?.measured).toMatch(/^there is no history, so lost pauses cannot be found/);
   expect(findings[0]?.measured).toContain("recordHistory");
 });
 
-test("it takes the rights of the smallest user and those for looking, and says which are missing", async () => {
+test("the check needs the minimal permissions and those of tools, and names missing ones", async () => {
   await holdfast.pause("deploy", WORDS);
   await forget(redis, "deploy");
   const { server: rules } = leastPrivilege("hf");
@@ -151,7 +151,7 @@ test("it takes the rights of the smallest user and those for looking, and says w
   expect(await look("works")).toMatch(/^unknown: no history could be read \(.*(permission|NOPERM|can't run)/);
 });
 
-test("of very many histories some are read, and it says that it stopped", async () => {
+test("the check reads a limited number of histories, and reports that it stopped", async () => {
   await redis.eval(
     "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', 'hf:history:{n' .. i .. '}', '*', 'at', 1, 'entry', '{}') end",
     0,
@@ -162,7 +162,7 @@ test("of very many histories some are read, and it says that it stopped", async 
   );
 });
 
-test("in a cluster each node tells of its own", async () => {
+test("in a cluster, each node reports its own histories", async () => {
   const cluster = await startCluster({ masters: 2 });
   let client: Cluster | undefined;
   let spread: Holdfast | undefined;
@@ -210,7 +210,7 @@ function verdicts(pauses: Partial<PauseFacts>, rest: object = {}): string[] {
     .map(({ status, measured }) => `${status}: ${measured}`);
 }
 
-test("what the check makes of facts", () => {
+test("verdicts depend on the recorded pauses, the role and the topology", () => {
   expect(verdicts({ recorded: [{ ...PAUSED, isInForce: true }] })).toEqual([expect.stringMatching(/^ok: 3 histories/)]);
   expect(verdicts({ recorded: [{ ...PAUSED, untilAtMs: 5_000 }] })).toEqual([expect.stringMatching(/^ok/)]);
   expect(verdicts({ recorded: [{ ...PAUSED, untilAtMs: 5_001 }] })).toEqual([

@@ -11,7 +11,7 @@ const unknown = (id: string, node: string, fix: string): Finding => ({
 });
 const entriesIn = (text: string): number => text.split("\n").filter((line) => /^ {2}\S/.test(line)).length;
 
-test("checks that one missing right leaves open are one entry, with the right and the servers", () => {
+test("checks that are unknown for one missing permission are one entry, with the command and the servers", () => {
   const findings = ["version", "grace", "replicas"].flatMap((id) =>
     NODES.map((node) =>
       unknown(id, node, id === "grace" ? "permit INFO to this user: why" : "permit INFO to this user"),
@@ -28,7 +28,7 @@ test("checks that one missing right leaves open are one entry, with the right an
   expect(entriesIn(report(findings, { ...about, isVerbose: true }))).toBe(9);
 });
 
-test("checks that are unknown for other reasons stay apart", () => {
+test("checks that are unknown for other reasons are separate entries", () => {
   const findings = NODES.map((node) => unknown("latency", node, "give it more time with --for"));
   expect(entriesIn(report(findings, about))).toBe(3);
 });

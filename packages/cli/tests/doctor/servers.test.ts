@@ -37,7 +37,7 @@ afterAll(async () => {
   await Promise.all([healthy, unwell, replica].map((server) => server?.stop()));
 });
 
-test("a server that is set up as it should be has no critical finding, and nothing of the doctor stays", async () => {
+test("a well configured server has no critical finding, and the doctor leaves nothing behind", async () => {
   const redis = new Redis(healthy.port);
   const holdfast = createHoldfast({ redis });
   const lease = await holdfast.mutex("held").acquire();
@@ -61,7 +61,7 @@ test("a server that is set up as it should be has no critical finding, and nothi
   }
 });
 
-test("an examination teaches the server no script that grants", async () => {
+test("an examination loads no script that grants locks", async () => {
   const scripts = await import("../../../holdfast/src/generated/scripts.js");
   await healthy.command("SCRIPT", "FLUSH");
   await examined([at(healthy.port)], ["scripts", "acl", "pubsub"]);
@@ -70,7 +70,7 @@ test("an examination teaches the server no script that grants", async () => {
   expect(await healthy.command("SCRIPT", "EXISTS", ...granting.map(({ sha1 }) => sha1))).toEqual(granting.map(() => 0));
 });
 
-test("what is set up as nobody should is found, each with its fix", async () => {
+test("wrong settings are found, each with a fix", async () => {
   const findings = await examined(
     [at(unwell.port)],
     ["eviction", "memory", "persistence", "restart-wipe", "replicas", "connections", "exposure", "role"],
@@ -101,7 +101,7 @@ test("what is set up as nobody should is found, each with its fix", async () => 
   await unwell.command("CONFIG", "SET", "save", "3600 1");
 });
 
-test("memory that is nearly used up is found", async () => {
+test("memory that is almost full is found", async () => {
   const used = Number(/used_memory:(\d+)/.exec(String(await unwell.command("INFO", "memory")))?.[1]);
   await unwell.command("CONFIG", "SET", "maxmemory", Math.round(used * 1.1));
   expect(said(await examined([at(unwell.port)], ["memory"]), "memory", `127.0.0.1:${unwell.port}`)).toMatch(
@@ -110,7 +110,7 @@ test("memory that is nearly used up is found", async () => {
   await unwell.command("CONFIG", "SET", "maxmemory", "100mb");
 });
 
-test("a server that few may connect to is found before it is full", async () => {
+test("a server that is close to its connection limit is found", async () => {
   const crowd = Array.from({ length: 9 }, () => new Redis({ port: unwell.port, retryStrategy: () => null }));
   try {
     await Promise.all(crowd.map((one) => one.call("PING")));
@@ -122,7 +122,7 @@ test("a server that few may connect to is found before it is full", async () => 
   }
 });
 
-test("a failed snapshot is found, and that it stops every write", async () => {
+test("a failed snapshot is found, and is critical because it stops every write", async () => {
   const directory = String(((await unwell.command("CONFIG", "GET", "dir")) as string[])[1]);
   await mkdir(join(directory, "dump.rdb"), { recursive: true });
   await unwell.command("SET", "other", "1");
@@ -140,14 +140,14 @@ test("a failed snapshot is found, and that it stops every write", async () => {
   await expect(unwell.command("SET", "other", "2")).rejects.toThrow("MISCONF");
 });
 
-test("a replica at the URL is found, and its primary is named", async () => {
+test("a URL that leads to a replica is critical, and the primary is named", async () => {
   const findings = await examined([at(replica.port)], ["role", "replica-lag", "grace"]);
   expect(said(findings, "role")).toBe(`critical: a replica of 127.0.0.1:${unwell.port}`);
   expect(said(findings, "replica-lag")).toMatch(/^(ok|warning): (connected|not connected)/);
   expect(said(findings, "grace")).toBe("skipped: a replica");
 });
 
-test("a replica that is stopped is late, and gives no answer", async () => {
+test("a replica that has stopped is reported as late and without a reply", async () => {
   const { port } = replica;
   const isOnline = async (): Promise<void> =>
     expect(String(await unwell.command("INFO", "replication"))).toMatch(/slave0:.*state=online/);
@@ -169,7 +169,7 @@ test("a replica that is stopped is late, and gives no answer", async () => {
   }
 });
 
-test("a script that holds everybody up is found in the log, for the lease that it endangers", async () => {
+test("a script that blocks the server is found in SLOWLOG, if it was too slow for the lease", async () => {
   await healthy.command("CONFIG", "SET", "slowlog-log-slower-than", "10000");
   await healthy.command(
     "EVAL",
@@ -182,13 +182,13 @@ test("a script that holds everybody up is found in the log, for the lease that i
   expect(said(await examined([at(healthy.port)], ["busy"], { leaseMs: 600_000 }), "busy")).toMatch(/^ok/);
 });
 
-test("answers that come too late for the lease are found", async () => {
+test("replies that are too slow for the lease are found", async () => {
   expect(said(await examined([at(healthy.port)], ["latency"], { leaseMs: 0.1 }), "latency")).toMatch(
     /^critical: p50 .* of \d+/,
   );
 });
 
-test("a client that would keep a dead connection is named, with what cures it", async () => {
+test("a client that would keep a dead connection is named, with its current settings", async () => {
   const [bare, cured] = [new Redis(healthy.port), new Redis(healthy.port, { socketTimeout: 60_000 })];
   const holdfasts = [
     createHoldfast({ redis: bare, clientName: "bare" }),
@@ -212,7 +212,7 @@ test("a client that would keep a dead connection is named, with what cures it", 
   }
 });
 
-test("a record of a client that says nothing, or that somebody else wrote, is passed over", async () => {
+test("an empty or foreign client record is skipped", async () => {
   const redis = new Redis(healthy.port);
   try {
     const records = { old: "", foreign: "not JSON", odd: '{"library":7}' };
@@ -226,7 +226,7 @@ test("a record of a client that says nothing, or that somebody else wrote, is pa
   }
 });
 
-test("what was left over is found, and what is in use is not", async () => {
+test("leftover keys and names with several kinds are found, and locks in use are not reported", async () => {
   const redis = new Redis(healthy.port);
   const holdfast = createHoldfast({ redis });
   const lease = await holdfast.mutex("busy").acquire();
@@ -263,7 +263,7 @@ test("what was left over is found, and what is in use is not", async () => {
   }
 });
 
-test("a server that does not answer is an error that says how, and not a clean bill", async () => {
+test("a server that does not reply is an error with the reason, not a report without findings", async () => {
   const gone = await startRedis();
   await gone.stop();
   const error = await examined([at(gone.port)], CHECK_IDS).catch((reason: unknown) => reason);

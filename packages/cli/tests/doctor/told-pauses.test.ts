@@ -50,7 +50,7 @@ async function told(): Promise<string> {
   return said(await examined([at(server.port)], [ID], { forMs: 60_000 }), ID);
 }
 
-test("a pause that was given another end is judged by that one", async () => {
+test("a pause whose end was changed is judged by the new end", async () => {
   const { pause } = await holdfast.pause("deploy", { ...WORDS, untilAtMs: FAR_MS });
   await extendPause(holdfast, "deploy", { pause: pause.owner, untilAtMs: FAR_MS - 1_000 });
   expect(await told()).toMatch(/^ok: 1 history/);
@@ -65,7 +65,7 @@ test("a pause that was given another end is judged by that one", async () => {
   expect(await told()).toMatch(/^ok/);
 });
 
-test("the end of a pause is told late: it is not that of the next one, whenever it was", async () => {
+test("a late resume entry does not end a later pause", async () => {
   const { pause: first } = await quiet.pause("deploy", WORDS);
   await quiet.resume("deploy", { by: "ben" });
   await holdfast.pause("deploy", WORDS);
@@ -77,7 +77,7 @@ test("the end of a pause is told late: it is not that of the next one, whenever 
   expect(await told()).toMatch(/^warning: mutex deploy was paused by ana/);
 });
 
-test("the end of a pause is that of no other, whatever its time seems to be", async () => {
+test("a resume entry ends the pause that it names, even if its time is earlier than the pause", async () => {
   const { pause } = await holdfast.pause("deploy", WORDS);
   await quiet.resume("deploy", { by: "ben" });
   await appendHistory(quiet, { ...RESUMED, owner: pause.owner, agoMs: 60_000 });
@@ -85,7 +85,7 @@ test("the end of a pause is that of no other, whatever its time seems to be", as
   expect(await told()).toMatch(/^ok/);
 });
 
-test("a mutex with a key is one, whichever name its history is told under", async () => {
+test("a mutex with a key is one lock, under whichever name its events are recorded", async () => {
   await holdfast.pause("stock", { ...WORDS, key: "legacy:stock" });
   await quiet.resume("stock", { by: "ben", key: "legacy:stock" });
   await redis.del("hf:mutex:mapped:{legacy:stock}:resumed");
@@ -94,7 +94,7 @@ test("a mutex with a key is one, whichever name its history is told under", asyn
   expect(await told()).toBe("ok: 2 histories: no pause was lost");
 });
 
-test("where a history is longer than what is read of it, it says so", async () => {
+test("the check says if a history is longer than the part that it reads", async () => {
   const fill = "for i = 1, tonumber(ARGV[1]) do redis.call('XADD', KEYS[1], '*', 'at', 1, 'entry', '{}') end";
   await redis.eval(fill, 1, "hf:history:{busy}", MOST_EVENTS - 1);
   expect(await told()).toBe("ok: 1 history: no pause was lost");
@@ -123,7 +123,7 @@ function linkOf(histories: number, answer: (nth: number) => Promise<unknown>, fo
 
 const GONE = [1, "1000", JSON.stringify({ what: "paused", kind: "mutex", ...WORDS })];
 
-test("what was read before the server failed is kept, and nothing where the rights are missing", async () => {
+test("histories read before a failure count, but a missing permission makes the whole check unknown", async () => {
   const failing = async (words: string): Promise<PauseFacts | undefined> =>
     await readPauses(
       linkOf(9, async (nth) => {
@@ -137,7 +137,7 @@ test("what was read before the server failed is kept, and nothing where the righ
   await expect(failing("NOPERM this user has no permissions")).rejects.toThrow("NOPERM");
 });
 
-test("what was read before the time was over is kept", async () => {
+test("histories read before the time limit count", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   try {
     const reading = readPauses(linkOf(9, (nth) => (nth > 4 ? new Promise(() => {}) : Promise.resolve(GONE)), 5_000));
@@ -148,7 +148,7 @@ test("what was read before the time was over is kept", async () => {
   }
 });
 
-test("it asks for two histories at once, so that others are served in between", async () => {
+test("the check reads two histories at a time, so that the server can serve other clients", async () => {
   let now = 0;
   let most = 0;
   const link = linkOf(20, async () => {
@@ -177,7 +177,7 @@ function unread(why: string): NodeFacts {
   return { ...rest, hidden: new Map([["pauses", why]]) };
 }
 
-test("how to find out depends on why it is not known", () => {
+test("the suggested fix depends on the reason why the result is unknown", () => {
   for (const why of ["NOPERM this user has no permissions to run", "ERR can't run this command"]) {
     expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; permit SCAN and XREVRANGE/)]);
   }
@@ -186,7 +186,7 @@ test("how to find out depends on why it is not known", () => {
   }
 });
 
-test("of a node that could not be read nobody says that it has no history", () => {
+test("a node that could not be read is not reported as having no history", () => {
   const empty = node({ histories: 0 });
   expect(judged(empty, unread("Command timed out"))).toEqual([
     expect.stringMatching(/^ok: 0 histories/),
@@ -199,7 +199,7 @@ test("of a node that could not be read nobody says that it has no history", () =
   ]);
 });
 
-test("another node may tell what became of a pause of a mutex with a key, and of no other", () => {
+test("another node may have the end of a pause, but only for a mutex with a key", () => {
   const told: RecordedPause = { kind: "mutex", name: "stock", key: "k", atMs: 1_000, isInForce: false };
   const end = { kind: "mutex", name: "k", key: "k", atMs: 2_000 };
   const [lost] = judged(node({ recorded: [told] }));

@@ -37,7 +37,7 @@ async function holdfast(...words: readonly string[]): Promise<Said> {
   return { code, out, err };
 }
 
-test("a server without a critical finding is 0, and 1 where warnings count", async () => {
+test("doctor exits with 0 without a critical finding, and with 1 for a warning with --strict", async () => {
   const url = `redis://127.0.0.1:${healthy.port}`;
   const lenient = await holdfast("doctor", "-r", url);
   expect(lenient.code).toBe(0);
@@ -55,7 +55,7 @@ test("a server without a critical finding is 0, and 1 where warnings count", asy
   );
 });
 
-test("a critical finding is 1, in JSON too, and no password is in either", async () => {
+test("doctor exits with 1 for a critical finding, also with --json, and prints no password", async () => {
   const url = `redis://:sesame-street@127.0.0.1:${evicting.port}`;
   const told = await holdfast("doctor", "-r", url);
   expect(told.code).toBe(1);
@@ -89,7 +89,7 @@ test("a critical finding is 1, in JSON too, and no password is in either", async
   for (const text of [told.out, told.err, out, err]) expect(text).not.toContain("sesame-street");
 });
 
-test("a wrong word is 64, a server that is not there 69, and one that refuses us 77", async () => {
+test("doctor exits with 64 for a wrong argument, 69 for an unreachable server, and 77 if the server refuses it", async () => {
   const url = `redis://127.0.0.1:${healthy.port}`;
   const wrong = await holdfast("doctor", "-r", url, "--only", "evicton");
   expect(wrong).toMatchObject({ code: 64, out: "" });

@@ -66,7 +66,7 @@ beforeAll(async () => {
 describe("docs/cli.md and docs/cli-operators.md", () => {
   const shown = DOCUMENTS.flatMap((document) => shownIn(readFileSync(document, "utf8")));
 
-  it("show every verb that looks or acts", () => {
+  it("show every verb that reads or changes locks", () => {
     for (const verb of ["ls", "show", "release", "history", "pause", "resume", "elect", "top"]) {
       expect(
         shown.some(({ command }) => command.startsWith(`holdfast ${verb} `) || command === `holdfast ${verb}`),
@@ -84,7 +84,7 @@ describe("docs/cli.md and docs/cli-operators.md", () => {
 });
 
 describe("the comparison", () => {
-  it("finds a column, a word or a line that is not there", () => {
+  it("detects a missing column, a different word and an extra line", () => {
     const line = "deploy:prod  mutex  held  ci-7/4211 api  3m12s  24s  1795330164221092  2  release 4.2";
     const same = "deploy:prod mutex held vm/1 api 1s 250ms 1795330164221093 2 release 4.2";
     expect(comparable(line)).toBe(comparable(same));

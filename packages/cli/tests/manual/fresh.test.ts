@@ -18,14 +18,14 @@ function generated(): ReturnType<typeof manualFiles> {
   return manualFiles({ VERBS, COMMON_OPTIONS, COMMON_HELP, general: generalHelp(), version });
 }
 
-describe("what is generated from the table of verbs", () => {
-  it("is what is committed", async () => {
+describe("the generated manual page and completions", () => {
+  it("match the committed files", async () => {
     for (const [path, text] of await generated()) {
       expect(readFileSync(new URL(path, PACKAGE), "utf8"), `${path} is stale; repair it with: npm run fix`).toBe(text);
     }
   });
 
-  it("fits a terminal of 80 columns, in the help and in the manual page", async () => {
+  it("fit a terminal of 80 columns, and so does the help", async () => {
     const tooLong = (text: string, most: number): readonly string[] =>
       text.split("\n").filter((line) => line.length > most);
     expect(tooLong(generalHelp(), HELP_COLUMNS)).toEqual([]);
@@ -40,7 +40,7 @@ describe("what is generated from the table of verbs", () => {
     expect((await generated()).find(([path]) => path.startsWith("man/"))?.[1]).toContain("\n.in 3\n.nf\n");
   });
 
-  it("knows every flag of every verb, each with what the help says of it", async () => {
+  it("contain only flags that the help describes", async () => {
     for (const [name, { load }] of Object.entries(VERBS)) {
       if (load === undefined) continue;
       const verb = await load();
@@ -51,7 +51,7 @@ describe("what is generated from the table of verbs", () => {
     }
   });
 
-  it("takes words, files and values from the help", () => {
+  it("take words, files and values from the help", () => {
     const help =
       "  -o, --out F   a file\n      --sort a|b  (a); how: well\n      --kind K   one of: mutex semaphore\n  -x, --loud   loud";
     const options = {

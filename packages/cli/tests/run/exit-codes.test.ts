@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 describe("run exits with", () => {
-  it("the command's own code, and gives the lock back", async () => {
+  it("the command's own code, and releases the lock", async () => {
     const { code, stdout } = await holdfast(["run", "own", "--", "sh", "-c", "echo out; exit 7"], env);
     expect([code, stdout]).toEqual([7, "out\n"]);
     const lease = await locks.mutex("own").tryAcquire();
@@ -34,14 +34,14 @@ describe("run exits with", () => {
     await lease?.release();
   });
 
-  it("128 and the signal that ended the command", async () => {
+  it("128 plus the number of the signal that ended the command", async () => {
     expect((await holdfast(["run", "signalled", "-c", "kill -KILL $$"], env)).code).toBe(137);
   });
 
   it.each([
     ["an unknown flag", ["run", "a", "--fast", "--", "true"], "run has no flag --fast"],
     [
-      "a bad duration",
+      "an invalid duration",
       ["run", "a", "-w", "soon", "--", "true"],
       '--wait must be a duration such as 250ms, 30s, 5m, 1h30m or a number of seconds; got "soon"',
     ],
@@ -58,18 +58,18 @@ describe("run exits with", () => {
       "-s and -N are different kinds of lock",
     ],
     [
-      "a grace longer than half of the lease",
+      "a --kill-after that is too long for the lease",
       ["run", "a", "--lease", "4s", "-k", "2s", "--", "true"],
       "--kill-after must be at most 1s",
     ],
-    ["a lease below 3s", ["run", "a", "--lease", "2s", "--", "true"], "--lease must be 3s to 365d"],
+    ["a lease below 3 s", ["run", "a", "--lease", "2s", "--", "true"], "--lease must be 3s to 365d"],
     [
       "a semaphore on several servers",
       ["run", "a", "-N", "3", "--redlock", "--", "true"],
       "-N is not to be had with --redlock",
     ],
     [
-      "URLs without a word on what they are",
+      "several URLs without their topology",
       ["run", "a", "-r", "redis://a", "-r", "redis://b", "--", "true"],
       "say --sentinel NAME, --cluster or --redlock",
     ],
@@ -82,19 +82,19 @@ describe("run exits with", () => {
     expect(code).toBe(64);
   });
 
-  it("64 without a URL, and says why there is no default", async () => {
+  it("64 without a URL, and says how to pass one", async () => {
     const { code, stderr } = await holdfast(["run", "a", "--", "true"]);
     expect([code, stderr]).toEqual([64, expect.stringContaining("HOLDFAST_REDIS or REDIS_URL in the environment")]);
   });
 
-  it("64 inside a run that holds the name", async () => {
+  it("64 inside a run that holds the same name", async () => {
     const inner = [process.execPath, MAIN, "run", "outer"];
     const between = [process.execPath, MAIN, "run", "between", "--", ...inner, "--", "true"];
     const { code, stderr } = await holdfast(["run", "outer", "--", ...between], env);
     expect([code, stderr]).toEqual([64, expect.stringContaining('"outer" is held by the run around this one')]);
   });
 
-  it("65 if the name is in use as another kind, whichever of the two it is", async () => {
+  it("65 if the name is in use as another kind of lock", async () => {
     const mutex = await locks.mutex("kinds").acquire();
     const shared = await holdfast(["run", "kinds", "-s", "--", "true"], env);
     await mutex.release();
@@ -106,7 +106,7 @@ describe("run exits with", () => {
     expect((await holdfast(["run", "kinds", "--", "true"], env)).code).toBe(0);
   });
 
-  it("65 if others count on another number of permits", async () => {
+  it("65 if other clients use a different number of permits", async () => {
     const lease = await locks.semaphore("permits", { permits: 3 }).acquire();
     const { code, stderr } = await holdfast(["run", "permits", "-N", "4", "-n", "--", "true"], env);
     await lease.release();
@@ -121,7 +121,7 @@ describe("run exits with", () => {
     expect([code, stderr]).toEqual([69, expect.stringContaining("could not be reached within 200ms")]);
   });
 
-  it("75 if it is busy, and says who has it", async () => {
+  it("75 if the lock is held, and names the holder", async () => {
     const lease = await locks.mutex("busy").acquire({ label: "release 4.2" });
     const [once, waited, mapped, cron] = await Promise.all([
       holdfast(["run", "busy", "-n", "--", "true"], env),
@@ -147,7 +147,7 @@ describe("run exits with", () => {
     expect([cron.code, cron.stdout, cron.stderr]).toEqual([0, "", ""]);
   });
 
-  it("75 if it is paused, and says by whom; --through-pause waits", async () => {
+  it("75 if the lock is paused, and says by whom; --through-pause waits", async () => {
     await locks.pause("paused", { label: "db maintenance", by: "ana@ops-1" });
     const [once, waiting] = await Promise.all([
       holdfast(["run", "paused", "-n", "--", "true"], env),
@@ -165,7 +165,7 @@ describe("run exits with", () => {
     expect((await patient.ended).code).toBe(0);
   });
 
-  it("75 if it already ran in its period, says who did, and counts with --until-success only what exits 0", async () => {
+  it("75 if the command already ran in its period; with --until-success, only runs that exit with 0 count", async () => {
     const told = async (name: string): Promise<(string | undefined)[][]> => {
       const once = ["run", name, "-n", "--once-per", "1d"];
       expect((await holdfast([...once, "-c", "exit 3"], env)).code).toBe(3);
@@ -192,7 +192,7 @@ describe("run exits with", () => {
     ]);
   });
 
-  it("77 if Redis refuses the password, at once", async () => {
+  it("77 immediately if Redis refuses the password", async () => {
     const strict = await startRedis();
     try {
       await strict.command("CONFIG", "SET", "requirepass", "open sesame");
@@ -209,7 +209,7 @@ describe("run exits with", () => {
     }
   });
 
-  it("124 if --max-hold ended the command, though that exits 0 when it is asked to", async () => {
+  it("124 if --max-hold ended the command, although the command exits with 0 on TERM", async () => {
     const words = [
       "run",
       "max",
@@ -224,7 +224,7 @@ describe("run exits with", () => {
     expect([code, events.at(-1)]).toMatchObject([124, { outcome: "max-hold", childCode: 0 }]);
   });
 
-  it("126 or 127 if the command cannot be started, and the lock is free at once", async () => {
+  it("126 or 127 if the command cannot be started, and releases the lock immediately", async () => {
     const folder = await newFolder();
     await writeFile(join(folder, "plain"), "no program\n");
     await chmod(join(folder, "plain"), 0o644);
@@ -233,7 +233,7 @@ describe("run exits with", () => {
     expect((await holdfast(["run", "start", "-n", "--", "true"], env)).code).toBe(0);
   });
 
-  it("0 for help and the version, without a server", async () => {
+  it("0 for --help and --version, without a server", async () => {
     expect((await holdfast(["--version"])).stdout).toMatch(/^holdfast \d+\.\d+\.\d+\n$/);
     const help = await holdfast(["help", "run"]);
     expect([help.code, help.stdout]).toEqual([0, expect.stringContaining("--once-per P")]);

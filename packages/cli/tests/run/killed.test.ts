@@ -49,7 +49,7 @@ async function guardedBy(owner: string, then: string): Promise<ChildProcess> {
 
 const gone = (pid: number): Promise<void> => until(() => !isRunning(pid), `the end of ${pid}`);
 
-describe("after a KILL of holdfast", () => {
+describe("after holdfast was killed", () => {
   it.each([
     ["run", ["run", "killed"]],
     ["run --foreground", ["run", "killed-in-front", "--foreground"]],
@@ -64,7 +64,7 @@ describe("after a KILL of holdfast", () => {
     expect(textIn(join(folder, "end"))).toBe("ended\n");
   });
 
-  it("what ignores TERM gets KILL, with all that it has started", async () => {
+  it("a command that ignores TERM gets KILL, and so do the processes that it started", async () => {
     const folder = await newFolder();
     const inner = join(folder, "inner.sh");
     await writeFile(inner, `echo $$ > ${folder}/inner; while :; do sleep 0.05; done`);
@@ -75,7 +75,7 @@ describe("after a KILL of holdfast", () => {
     for (const pid of pids) await gone(pid);
   });
 
-  it("a command has its time between TERM and KILL where PATH has no sleep", async () => {
+  it("a command has its time between TERM and KILL, even if PATH has no sleep program", async () => {
     const folder = await newFolder();
     await symlink("/bin/sh", join(folder, "sh"));
     const onTerm = `while ! [ -e ${folder}/go ]; do /bin/sleep 0.05; done; echo ended > ${folder}/end; exit`;
@@ -89,7 +89,7 @@ describe("after a KILL of holdfast", () => {
     expect(textIn(join(folder, "end"))).toBe("ended\n");
   });
 
-  it("a command that holdfast has started and not yet reported is found, and no other", async () => {
+  it("the guard finds and ends a command that was started but not yet reported, and no other", async () => {
     const holder = await guardedBy("owner/1", "");
     const [unreported, other] = await Promise.all([commandOf("owner/1"), commandOf("owner/12")]);
     holder.kill("SIGKILL");
@@ -98,7 +98,7 @@ describe("after a KILL of holdfast", () => {
   });
 });
 
-it("a command that may go on without holdfast is left alone", async () => {
+it("the guard does not end a command that may run without holdfast", async () => {
   const [pid, witness] = await Promise.all([commandOf("left"), commandOf("witness")]);
   const left = await guardedBy("left", `guard.watch(${pid}); guard.dismiss()`);
   left.kill("SIGKILL");

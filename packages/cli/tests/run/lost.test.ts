@@ -57,50 +57,56 @@ function stubborn(folder: string): string {
     writeFileSync("${folder}/pid", process.pid + "\\n");`;
 }
 
-describe("a command is ended before its lock can be somebody else's", () => {
-  it.concurrent("where Redis cannot be heard: TERM at D-k-m, KILL at D-m, 123", { timeout: LONG_PLAYS_MS }, () =>
-    withLeaseInTime(async (leaseMs) => {
-      const folder = await newFolder();
-      const proxy = await startProxy(server.port);
-      try {
-        const name = `deaf-${leaseMs}`;
-        const k = leaseMs / 5;
-        const flags = ["--lease", `${leaseMs}ms`, "-k", `${k}ms`, "--json"];
-        const run = start(["run", name, ...flags, "--", process.execPath, "-e", stubborn(folder)], {
-          HOLDFAST_REDIS: `redis://127.0.0.1:${proxy.port}`,
-        });
-        await numberIn(join(folder, "pid"));
-        proxy.stall();
-        // The next holder connects to the server directly, so it is granted as soon as the lease has ended there.
-        const next = await locks.mutex(name).acquire({ waitMs: leaseMs + 20_000 });
-        const startedAtMs = Date.now();
-        const { code, events } = await run.ended;
-        expect(code).toBe(123);
-        const [aliveAtMs, termAtMs] = ["alive", "term"].map((file) => Number(textIn(join(folder, file)))) as [
-          number,
-          number,
-        ];
-        expect(aliveAtMs).toBeLessThan(startedAtMs);
-        // TERM comes k plus the margin before the end of the lease. How long the program is alive after that depends on
-        // the machine.
-        expect(aliveAtMs).toBeGreaterThan(termAtMs);
-        expect(termAtMs).toBeLessThan(startedAtMs - k);
-        expect(events.filter(({ event }) => event === "signalled")).toMatchObject([
-          { signal: "SIGTERM", why: "lost" },
-          { signal: "SIGKILL", why: "lost" },
-        ]);
-        expect(events.find(({ event }) => event === "lost")).toMatchObject({ reason: "unconfirmed", sent: "SIGTERM" });
-        expect(events.some(({ event }) => event === "at-risk")).toBe(true);
-        expect(events.at(-1)).toMatchObject({ outcome: "lost", code: 123, childSignal: "SIGKILL" });
-        expect(startedAtMs - aliveAtMs).toBeLessThan(leaseMs);
-        await next.release();
-      } finally {
-        await proxy.close();
-      }
-    }, 4_000),
+describe("before the lock can be granted to another client, the command", () => {
+  it.concurrent(
+    "gets TERM at D-k-m and KILL at D-m if Redis does not reply, and run exits with 123",
+    { timeout: LONG_PLAYS_MS },
+    () =>
+      withLeaseInTime(async (leaseMs) => {
+        const folder = await newFolder();
+        const proxy = await startProxy(server.port);
+        try {
+          const name = `deaf-${leaseMs}`;
+          const k = leaseMs / 5;
+          const flags = ["--lease", `${leaseMs}ms`, "-k", `${k}ms`, "--json"];
+          const run = start(["run", name, ...flags, "--", process.execPath, "-e", stubborn(folder)], {
+            HOLDFAST_REDIS: `redis://127.0.0.1:${proxy.port}`,
+          });
+          await numberIn(join(folder, "pid"));
+          proxy.stall();
+          // The next holder connects to the server directly, so it is granted as soon as the lease has ended there.
+          const next = await locks.mutex(name).acquire({ waitMs: leaseMs + 20_000 });
+          const startedAtMs = Date.now();
+          const { code, events } = await run.ended;
+          expect(code).toBe(123);
+          const [aliveAtMs, termAtMs] = ["alive", "term"].map((file) => Number(textIn(join(folder, file)))) as [
+            number,
+            number,
+          ];
+          expect(aliveAtMs).toBeLessThan(startedAtMs);
+          // TERM comes k plus the margin before the end of the lease. How long the program is alive after that depends on
+          // the machine.
+          expect(aliveAtMs).toBeGreaterThan(termAtMs);
+          expect(termAtMs).toBeLessThan(startedAtMs - k);
+          expect(events.filter(({ event }) => event === "signalled")).toMatchObject([
+            { signal: "SIGTERM", why: "lost" },
+            { signal: "SIGKILL", why: "lost" },
+          ]);
+          expect(events.find(({ event }) => event === "lost")).toMatchObject({
+            reason: "unconfirmed",
+            sent: "SIGTERM",
+          });
+          expect(events.some(({ event }) => event === "at-risk")).toBe(true);
+          expect(events.at(-1)).toMatchObject({ outcome: "lost", code: 123, childSignal: "SIGKILL" });
+          expect(startedAtMs - aliveAtMs).toBeLessThan(leaseMs);
+          await next.release();
+        } finally {
+          await proxy.close();
+        }
+      }, 4_000),
   );
 
-  it.concurrent("and left alone where Redis is heard again in time", { timeout: LONG_PLAYS_MS }, () =>
+  it.concurrent("gets no signal if Redis replies again in time", { timeout: LONG_PLAYS_MS }, () =>
     withLeaseInTime(async (leaseMs) => {
       const folder = await newFolder();
       const proxy = await startProxy(server.port);
@@ -123,7 +129,7 @@ describe("a command is ended before its lock can be somebody else's", () => {
     }, 6_000),
   );
 
-  it.concurrent("where holdfast itself stood still for longer than the lease: at once when it goes on, and 123", async () => {
+  it.concurrent("is ended as soon as a holdfast that was frozen for longer than the lease continues, with 123", async () => {
     const folder = await newFolder();
     const words = [
       "run",
@@ -150,7 +156,7 @@ describe("a command is ended before its lock can be somebody else's", () => {
     await next.release();
   });
 
-  it.concurrent("where it was taken by force: TERM at once, who did it and why, and 123 though the command exits 0", async () => {
+  it.concurrent("gets TERM immediately after a forced release, and run prints who did it and why, and exits with 123", async () => {
     const folder = await newFolder();
     const script = `trap 'exit 0' TERM; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
     const run = start(["run", "forced", "-c", script], env);
@@ -168,7 +174,7 @@ describe("a command is ended before its lock can be somebody else's", () => {
 });
 
 describe("after a loss", () => {
-  it.concurrent("a signal is still passed on, and the code is 123", async () => {
+  it.concurrent("a signal is still forwarded, and run exits with 123", async () => {
     const folder = await newFolder();
     const script = `trap 'echo term >> ${folder}/term' TERM; trap 'exit 0' USR1; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
     const run = start(["run", "after", "-k", "5s", "--lease", "20s", "-c", script], env);
@@ -179,7 +185,7 @@ describe("after a loss", () => {
     expect((await run.ended).code).toBe(123);
   });
 
-  it.concurrent("--on-lost ignore warns, and keeps the command and its code", async () => {
+  it.concurrent("--on-lost ignore warns, lets the command run, and exits with its code", async () => {
     const folder = await newFolder();
     const script = `trap 'exit 9' TERM; echo $$ > ${folder}/pid; while [ ! -e ${folder}/end ]; do sleep 0.02; done; exit 4`;
     const run = start(["run", "ignored", "--on-lost", "ignore", "-c", script], env);
@@ -190,7 +196,7 @@ describe("after a loss", () => {
     expect((await run.ended).code).toBe(4);
   });
 
-  it.concurrent("--on-lost signal:USR2 sends that, and KILL after it", async () => {
+  it.concurrent("--on-lost signal:USR2 sends USR2, and then KILL", async () => {
     const folder = await newFolder();
     const script = `trap '' TERM; trap 'echo usr2 > ${folder}/usr2' USR2; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
     const run = start(["run", "usr2", "--on-lost", "signal:USR2", "-k", "1s", "-c", script], env);

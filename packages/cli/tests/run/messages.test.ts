@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ungrantedMessage } from "../../src/verbs/run/messages.js";
 
-it("a wait for a Redlock without a holder names the usual reason, servers that have just started", () => {
+it("a wait for a Redlock without a holder mentions servers that have just started", () => {
   expect(ungrantedMessage("a\nb", "redlock")).toMatch(/^waiting for a\\x0ab, which .* started a moment ago/);
   expect(ungrantedMessage("x", "mutex")).toBe("waiting for x, which has no holder and is not granted now");
 });

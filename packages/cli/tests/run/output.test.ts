@@ -27,8 +27,8 @@ afterAll(async () => {
   await server.stop();
 });
 
-describe("a command is told of its lock", () => {
-  it("by variables, and of nothing that is not so", async () => {
+describe("the environment of the command", () => {
+  it("describes the lock, and has no variables that do not apply", async () => {
     const words = ["run", "told", "-w", "1h30m", "--lease", "20s", "--max-hold", "30d", "--json", "--", "env"];
     const { stdout, events } = await holdfast(words, { ...env, HOLDFAST_HELD: "outer", HOLDFAST_SLOT: "7" });
     const granted = events.find(({ event }) => event === "granted");
@@ -49,7 +49,7 @@ describe("a command is told of its lock", () => {
     expect(stdout).not.toContain("HOLDFAST_SLOT");
   });
 
-  it("of no wait if the lock was free, and the history lists none", async () => {
+  it("has a wait of 0 if the lock was free, and the history shows no wait", async () => {
     const patient = ["run", "uncontended", "--command-timeout", "30s"];
     const { stdout } = await holdfast([...patient, "-c", "echo $HOLDFAST_WAITED_MS"], env);
     expect(stdout).toBe("0\n");
@@ -57,7 +57,7 @@ describe("a command is told of its lock", () => {
     expect(past.stdout).toMatch(/^WHEN +HOLDER +WAITED .*\n\S+ \S+ +\S+ \S+ +- .* released /);
   });
 
-  it("of its slot, and of the side that it has", async () => {
+  it("has the slot of a semaphore, and the mode of a read-write lock", async () => {
     const lease = await locks.semaphore("slots", { permits: 3 }).acquire();
     const slot = holdfast(["run", "slots", "-N", "3", "-c", "echo $HOLDFAST_KIND $HOLDFAST_SLOT"], env);
     expect((await slot).stdout).toBe("semaphore 1\n");
@@ -66,21 +66,24 @@ describe("a command is told of its lock", () => {
     expect(side.stdout).toBe("read-write-lock shared\n");
   });
 
-  it.each(["redisson", "timestamp:phpLua"])("of no token in the format of another system: %s", async (protocol) => {
-    const words = [
-      "run",
-      `foreign-${protocol}`,
-      "--protocol",
-      protocol,
-      "-c",
-      "echo $HOLDFAST_KIND ${HOLDFAST_TOKEN-none}",
-    ];
-    expect((await holdfast(words, env)).stdout).toMatch(/^(redisson.lock|timestamp) none\n$/);
-  });
+  it.each(["redisson", "timestamp:phpLua"])(
+    "has no token for a lock in the format of another system: %s",
+    async (protocol) => {
+      const words = [
+        "run",
+        `foreign-${protocol}`,
+        "--protocol",
+        protocol,
+        "-c",
+        "echo $HOLDFAST_KIND ${HOLDFAST_TOKEN-none}",
+      ];
+      expect((await holdfast(words, env)).stdout).toMatch(/^(redisson.lock|timestamp) none\n$/);
+    },
+  );
 });
 
 describe("--json", () => {
-  it("is what its schema says, line for line", async () => {
+  it("prints lines that match the schema", async () => {
     const schema: object = JSON.parse(
       readFileSync(new URL("../../../../docs/cli-run.schema.json", import.meta.url), "utf8"),
     );
@@ -101,7 +104,7 @@ describe("--json", () => {
     for (const line of `${busy.stderr}${ran.stderr}`.trim().split("\n")) expect(line).toMatch(/^\{"v":1,.*\}$/);
   });
 
-  it("--status-fd tells the result alone, and the child's own 75 from ours", async () => {
+  it("--status-fd prints only the result, which distinguishes the command's own 75 from holdfast's", async () => {
     const folder = await newFolder();
     const shell = `"$0" "$1" run status --status-fd 3 -c 'exit 75' 3> ${folder}/status`;
     const child = spawn("sh", ["-c", shell, process.execPath, MAIN], { env: { ...process.env, ...env } });
@@ -117,7 +120,7 @@ describe("--json", () => {
 });
 
 describe("a closed reader", () => {
-  it("of stderr ends neither the command nor the lock", async () => {
+  it("of stderr ends neither the command nor the hold", async () => {
     const folder = await newFolder();
     const script = `echo $$ > ${folder}/pid; while [ ! -e ${folder}/end ]; do sleep 0.02; done; exit 3`;
     const run = start(["run", "unread", "--json", "-v", "-c", script], env);
@@ -134,7 +137,7 @@ describe("a closed reader", () => {
     ).toBe("released");
   });
 
-  it("of stdout ends the help, without a word", async () => {
+  it("of stdout ends the help without an error message", async () => {
     const child = spawn("sh", ["-c", '"$0" "$1" help run | true; echo done', process.execPath, MAIN]);
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += String(data)));
@@ -143,7 +146,7 @@ describe("a closed reader", () => {
   });
 });
 
-it("--min-hold keeps it for so long after the grant, and the process is gone at once where the lease can be made longer", async () => {
+it("--min-hold keeps the lock for this time after the grant, and the process exits immediately by extending the lease", async () => {
   const run = start(["run", "kept", "--lease", "3s", "--min-hold", "6s", "--json", "--", "true"], env);
   const { acquiredAtMs } = await run.event("granted");
   const { code, events } = await run.ended;
@@ -154,11 +157,11 @@ it("--min-hold keeps it for so long after the grant, and the process is gone at 
   expect(untilMs).toBeLessThan(8_000);
 });
 
-it("no terminal is needed, and no output is made without one", async () => {
+it("run needs no terminal, and prints nothing without one", async () => {
   expect(await holdfast(["run", "silent", "--", "true"], env)).toMatchObject({ code: 0, stdout: "", stderr: "" });
 });
 
-it("npm run build writes a program, which npx starts in a checkout", async () => {
+it("npm run build writes an executable, which npx can start in a checkout", async () => {
   const child = spawn(MAIN, ["--version"]);
   let output = "";
   child.stdout.on("data", (data) => (output += String(data)));

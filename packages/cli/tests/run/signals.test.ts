@@ -24,13 +24,13 @@ afterAll(async () => {
   await server.stop();
 });
 
-describe("a wait is ended by", () => {
+describe("a run that waits", () => {
   it.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
     ["SIGHUP", 129],
     ["SIGQUIT", 131],
-  ] as const)("%s: it leaves the queue and exits %i", async (signal, code) => {
+  ] as const)("leaves the queue on %s, and exits with %i", async (signal, code) => {
     const name = `wait-${signal}`;
     const lease = await locks.mutex(name).acquire();
     const waiter = start(["run", name, "--json", "--", "true"], env);
@@ -43,8 +43,8 @@ describe("a wait is ended by", () => {
   });
 });
 
-describe("a command is passed", () => {
-  it.each(["INT", "TERM", "HUP", "QUIT", "USR1", "USR2"])("%s, each time", async (word) => {
+describe("run forwards", () => {
+  it.each(["INT", "TERM", "HUP", "QUIT", "USR1", "USR2"])("%s to the command, each time", async (word) => {
     const folder = await newFolder();
     const heard = join(folder, "heard");
     const script = `trap 'echo heard >> ${heard}' ${word}; echo $$ > ${folder}/pid; n=0; while [ $n -lt 2 ]; do sleep 0.02; n=$(cat ${heard} 2>/dev/null | wc -l); done; exit 5`;
@@ -56,7 +56,7 @@ describe("a command is passed", () => {
     expect((await run.ended).code).toBe(5);
   });
 
-  it("TERM without a KILL after it, for as long as it takes, and the lock is renewed meanwhile", async () => {
+  it("TERM without a later KILL, and renews the lock until the command ends", async () => {
     const folder = await newFolder();
     // Longer than the grace period and the lease.
     const script = `trap 'sleep 6.5; exit 6' TERM; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
@@ -66,7 +66,7 @@ describe("a command is passed", () => {
     expect((await run.ended).code).toBe(6);
   });
 
-  it("KILL after TERM with -k", async () => {
+  it("TERM, and sends KILL after the time of -k", async () => {
     const folder = await newFolder();
     const script = `trap '' TERM; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
     const run = start(["run", "impatient", "-k", "200ms", "--json", "-c", script], env);
@@ -81,12 +81,12 @@ describe("a command is passed", () => {
   });
 });
 
-describe("what a command leaves running", () => {
+describe("a process that the command leaves running", () => {
   // A shell that ignores TERM passes this on to the processes that it starts.
   const leaves = (folder: string): string =>
     `(trap '' TERM; sh -c 'echo $$ > ${folder}/pid; while :; do sleep 0.05; done') & while [ ! -s ${folder}/pid ]; do sleep 0.01; done; exit 3`;
 
-  it("is dead before the lock is given back, even if it ignores TERM", async () => {
+  it("is ended before the lock is released, even if it ignores TERM", async () => {
     const folder = await newFolder();
     const run = start(["run", "left", "-k", "200ms", "--json", "-c", leaves(folder)], env);
     await run.event("child-exited");
@@ -101,7 +101,7 @@ describe("what a command leaves running", () => {
     ]);
   });
 
-  it("goes on with --leave-group", async () => {
+  it("continues with --leave-group", async () => {
     const folder = await newFolder();
     expect((await start(["run", "leave", "--leave-group", "-c", leaves(folder)], env).ended).code).toBe(3);
     const pid = await numberIn(join(folder, "pid"));
@@ -110,7 +110,7 @@ describe("what a command leaves running", () => {
   });
 });
 
-it("--foreground leaves the command in our process group, and signals it alone", async () => {
+it("--foreground keeps the command in holdfast's process group, and signals only the command", async () => {
   const folder = await newFolder();
   const script = `ps -o pgid= -p $$ > ${folder}/group; trap 'exit 4' TERM; echo $$ > ${folder}/pid; while :; do sleep 0.02; done`;
   const run = start(["run", "front", "--foreground", "-c", script], env);
@@ -120,7 +120,7 @@ it("--foreground leaves the command in our process group, and signals it alone",
   expect((await run.ended).code).toBe(4);
 });
 
-it("--hold prints the lease, holds it until INT or TERM, and then exits 0", async () => {
+it("--hold prints the lease, holds the lock until INT or TERM, and then exits with 0", async () => {
   const run = start(["run", "held", "--hold", "--json"], env);
   const { token } = await run.event("granted");
   expect(await locks.mutex("held").tryAcquire()).toBeNull();

@@ -35,7 +35,7 @@ function slowToDie(timesSeen: number): { group: ProcessGroup; sent: NodeJS.Signa
   return { group: group as unknown as ProcessGroup, sent };
 }
 
-it("who was killed with the group is nothing left over: it is killed again, not asked, and no more is told of it", async () => {
+it("processes that were killed with their group get KILL again without TERM, and are not reported again", async () => {
   const { group, sent } = slowToDie(3);
   const told: string[] = [];
   const end = await supervise(

@@ -12,28 +12,28 @@ describe("the time table of a lease of 30 s", () => {
   });
 
   it.each<[string, number, number | undefined, string]>([
-    ["leaves the command alone before D-k-m", 6_001, undefined, "none"],
-    ["asks it to end at D-k-m", 6_000, undefined, "stop"],
-    ["waits while it may still end by itself", 1_001, 4_999, "none"],
-    ["kills it at D-m", 1_000, 4_900, "kill"],
-    ["kills it k after it was asked, though a renewal has succeeded since", 29_000, 5_000, "kill"],
+    ["sends nothing before D-k-m", 6_001, undefined, "none"],
+    ["sends TERM at D-k-m", 6_000, undefined, "stop"],
+    ["waits between TERM and D-m", 1_001, 4_999, "none"],
+    ["sends KILL at D-m", 1_000, 4_900, "kill"],
+    ["sends KILL k after TERM, even if a renewal has succeeded since", 29_000, 5_000, "kill"],
     ["and not before", 29_000, 4_999, "none"],
-    ["kills it at once where it comes too late to ask", 900, undefined, "kill"],
-    ["asks it where it comes after D", 0, undefined, "stop"],
-    ["and kills it a second later", 0, 1_000, "kill"],
+    ["sends KILL immediately if it is too late for TERM", 900, undefined, "kill"],
+    ["sends TERM if the first check comes after D", 0, undefined, "stop"],
+    ["and KILL a second later", 0, 1_000, "kill"],
     ["and not before", 0, 999, "none"],
   ])("%s", (_, validForMs, stoppedForMs, reaction) => {
     expect(reactionTo(alive(validForMs), stoppedForMs, times)).toBe(reaction);
   });
 
-  it("asks at once after a loss, and kills after min(k, 1 s)", () => {
+  it("sends TERM immediately after a loss, and KILL after min(k, 1 s)", () => {
     expect(reactionTo(lost, undefined, times)).toBe("stop");
     expect(reactionTo(lost, 999, times)).toBe("none");
     expect(reactionTo(lost, 1_000, times)).toBe("kill");
     expect(reactionTo(lost, 300, { killAfterMs: 300, marginMs: 1_000 })).toBe("kill");
   });
 
-  it("is looked at again when something can be due, and not later", () => {
+  it("schedules the next check for when the next action may be due, and not later", () => {
     for (let validForMs = 0; validForMs <= 30_000; validForMs += 500) {
       for (const stoppedForMs of [undefined, 0, 400, 2_000, 4_990]) {
         const before = reactionTo(alive(validForMs), stoppedForMs, times);

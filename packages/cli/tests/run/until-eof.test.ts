@@ -70,7 +70,7 @@ describe("the script of docs/cli-scripts.md", () => {
     expect((await nightly().inspect()).holders).toEqual([]);
   });
 
-  it("runs nothing and exits 75 if the lock is paused", async () => {
+  it("runs nothing and exits with 75 if the lock is paused", async () => {
     await locks.pause("nightly", { by: "test", label: "maintenance" });
     const { script, ended, file } = await play('echo "$1" > token');
     await ended;
@@ -85,7 +85,7 @@ describe("the script of docs/cli-scripts.md", () => {
     expect([script.exitCode, textIn(file("published"))]).toEqual([123, undefined]);
   });
 
-  it("loses the lock with its last process if it is killed", async () => {
+  it("keeps the lock until its last process ends, if the script is killed", async () => {
     const { script, file } = await play('echo "$1" > token; sleep 1000 & echo $! > step; wait');
     await tokenOf(file("token"));
     script.kill("SIGKILL");
@@ -97,7 +97,7 @@ describe("the script of docs/cli-scripts.md", () => {
   });
 });
 
-it("a lost lock is the second line on stdout, and 123", async () => {
+it("a lost lock is reported on the second line of stdout, and the exit code is 123", async () => {
   const run = start(["run", "lost", "--until-eof"], env, "pipe", "pipe");
   await until(() => /^\d+\n$/.test(run.stdout()), "the token");
   const token = Number(run.stdout());
@@ -108,7 +108,7 @@ it("a lost lock is the second line on stdout, and 123", async () => {
 });
 
 describe("standard input", () => {
-  it("that is /dev/null or a file is refused", async () => {
+  it("is refused if it is /dev/null or a file", async () => {
     const folder = await newFolder();
     for (const from of ["/dev/null", MAIN]) {
       const words = [process.execPath, MAIN, "run", "no-pipe", "--until-eof"].join(" ");
@@ -120,7 +120,7 @@ describe("standard input", () => {
     }
   });
 
-  it("that ends during a wait ends the wait: it leaves the queue, and says so", async () => {
+  it("ends the wait when it closes: the run leaves the queue and reports it", async () => {
     const lease = await locks.mutex("awaited").acquire();
     const waiter = start(["run", "awaited", "--until-eof", "--json"], env, "pipe", "pipe");
     await waiter.event("waiting");

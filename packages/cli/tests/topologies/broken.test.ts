@@ -21,7 +21,7 @@ afterAll(() => Promise.all([node, other].map((server) => server?.stop())));
 
 const url = (port: number): string => `redis://127.0.0.1:${port}`;
 
-test("a cluster without one of its slots is found critical; who only wants a lock is told where to look", async () => {
+test("doctor finds a missing cluster slot critical, and other verbs exit with 69 and suggest the doctor", async () => {
   await node.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
   const state = async (): Promise<string> => String(await node.command("CLUSTER", "INFO"));
   await until(async () => (await state()).includes("cluster_state:ok"), "a whole cluster");
@@ -34,7 +34,7 @@ test("a cluster without one of its slots is found critical; who only wants a loc
   expect([refused.code, refused.stderr]).toEqual([69, expect.stringContaining("holdfast doctor --cluster")]);
 });
 
-test("of independent servers each that is away is named, and the doctor examines those that are not", async () => {
+test("other verbs name each independent server that is down, and doctor examines those that are up", async () => {
   const away = [1, 2].map((port) => url(port));
   const where = ["--redlock", ...[url(other.port), ...away].flatMap((each) => ["-r", each])];
   const refused = await holdfast(["ls", ...where, "--connect-timeout", "3s"], {});

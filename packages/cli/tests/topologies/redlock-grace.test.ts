@@ -20,7 +20,7 @@ afterAll(async () => {
   await place?.close();
 });
 
-it("run ends with 75 and says until when they grant nothing, at once and after a wait; --skip-ok is silent", async () => {
+it("run exits with 75 and says until when the servers grant nothing; --skip-ok is silent", async () => {
   // The servers grant nothing until the lease of the first request would have ended.
   const words = ["run", "job", "--lease", "1h"];
   const [refused, waited, skipped] = await Promise.all([

@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 describe("on independent servers", () => {
-  it("ls, show, top, the console and a refused run name the holder; release takes it; history tells", async () => {
+  it("ls, show, top, the console and a refused run show the lock, release frees it, and history shows the release", async () => {
     const { holdfast, say, ask } = place;
     const lease = await holdfast.redlock("deploy").acquire({ label: "release 4.2", leaseMs: 300_000, waitMs: 60_000 });
     const holder = { app: "tests", pid: process.pid, token: lease.token, owner: lease.owner, label: "release 4.2" };
@@ -71,7 +71,7 @@ describe("on independent servers", () => {
     ]);
   });
 
-  it("one start in a period, and its history, as anywhere", async () => {
+  it("--once-per refuses a second run in a period, and history lists it", async () => {
     const words = ["run", "job", "-w", "60s", "--once-per", "1h", "--", "true"];
     expect((await place.say(...words)).code).toBe(0);
     const second = await place.say(...words);
@@ -83,7 +83,7 @@ describe("on independent servers", () => {
     );
   });
 
-  it("pause and elect are refused with 64, with why and what to do instead; that does it", async () => {
+  it("pause and elect exit with 64, and the command that the error of pause suggests works", async () => {
     const pause = await place.say("pause", "nightly", "-m", "db maintenance");
     expect(pause.code).toBe(64);
     expect(pause.stderr).toMatch(/^holdfast: pause is not to be had with --redlock: .*independent servers have none/);
@@ -105,7 +105,7 @@ describe("on independent servers", () => {
     expect((await place.say("run", "nightly", "-w", "60s", "--", "true")).code).toBe(0);
   });
 
-  it("doctor examines every server; with one of them down the verbs go on, and say so", async () => {
+  it("doctor examines every server, and the verbs work and say so if one server is down", async () => {
     const ports = servers.map(({ port }) => port);
     const { checks } = await place.ask("doctor", "--for", "60s");
     expect([...new Set(checks.map(({ node }) => node))].toSorted()).toEqual(nodesAt(ports));

@@ -21,7 +21,7 @@ const WAIT = { timeout: 60_000, interval: 20 };
 
 /** Declares the tests for one topology. */
 export function testVerbs({ place, ports, called }: Topology): void {
-  it("ls lists what is held on every primary, whole and in pages; so does the console", async () => {
+  it("ls lists the locks of every primary, complete and in pages, and so does the console", async () => {
     const { holdfast, say, ask } = place();
     const leases = await Promise.all(NAMES.map((name) => holdfast.mutex(name).acquire({ label: `label of ${name}` })));
     try {
@@ -52,7 +52,7 @@ export function testVerbs({ place, ports, called }: Topology): void {
     }
   });
 
-  it("show and a refused run name the holder and who waits, top lists it, release takes it, history tells", async () => {
+  it("show and a refused run name the holder, top lists the lock, release frees it, and history shows the release", async () => {
     const { holdfast, say, ask } = place();
     const mutex = holdfast.mutex("deploy");
     const lease = await mutex.acquire({ label: "release 4.2", leaseMs: 300_000 });
@@ -98,7 +98,7 @@ export function testVerbs({ place, ports, called }: Topology): void {
     ]);
   });
 
-  it("pause keeps it from everybody until resume, and histories of all names are one list", async () => {
+  it("pause blocks grants until resume, and history merges the events of all names", async () => {
     const { holdfast, say, ask } = place();
     const paused = await ask("pause", "nightly", "-m", "db maintenance", "--for", "1h");
     expect(paused).toMatchObject({ paused: true, kind: "mutex", label: "db maintenance" });
@@ -125,7 +125,7 @@ export function testVerbs({ place, ports, called }: Topology): void {
     );
   });
 
-  it("elect leads, is followed and stepped down", async () => {
+  it("elect leads, --listen follows the leader, and --resign removes it", async () => {
     const { holdfast, say, ask, start } = place();
     expect((await say("elect", "feed", "--who")).code).toBe(1);
     const following = start("elect", "feed", "--listen", "--json");
@@ -150,7 +150,7 @@ export function testVerbs({ place, ports, called }: Topology): void {
     expect((await say(...command)).code).toBe(0);
   });
 
-  it("doctor examines every server; the console knows them all", async () => {
+  it("doctor examines every server, and the console reports the topology", async () => {
     const { checks } = await place().ask("doctor", "--for", "60s");
     expect([...new Set(checks.map(({ node }) => node))].toSorted()).toEqual(nodesAt(ports()));
     const roles = checks.filter(({ id }) => id === "role");

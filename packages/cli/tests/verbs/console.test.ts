@@ -51,7 +51,7 @@ async function addressOf(one: Running): Promise<{ port: number; token: string; b
 }
 
 describe("holdfast console", () => {
-  it("prints an address with a token of its own behind the #, serves with it, and ends on TERM", async () => {
+  it("prints an address with a new token after the #, accepts that token, and ends on TERM", async () => {
     const one = start(["-r", server.url, "-p", "0"]);
     const { port, token } = await addressOf(one);
     expect(token.length).toBeGreaterThanOrEqual(32);
@@ -70,7 +70,7 @@ describe("holdfast console", () => {
     expect(await one.code).toBe(0);
   });
 
-  it("takes every flag from its variable too, and shows no secret anywhere", async () => {
+  it("reads every flag from its variable, and prints no secret", async () => {
     const env = {
       HOLDFAST_REDIS: server.url.replace("redis://", "redis://default:hunter22222@"),
       HOLDFAST_CONSOLE_TOKEN: "a-token-from-the-environment",
@@ -95,7 +95,7 @@ describe("holdfast console", () => {
     expect(one.stdout() + one.stderr()).not.toMatch(/hunter|a-token-from/);
   });
 
-  it("refuses to be open to other machines without a token, and says what to do: 64", async () => {
+  it("exits with 64 if other hosts could connect without a token, or if a flag is wrong", async () => {
     const cases: [string[], RegExp][] = [
       [["--host", "0.0.0.0"], /--token/],
       [["--host", "::"], /--token/],
@@ -116,7 +116,7 @@ describe("holdfast console", () => {
     }
   });
 
-  it("starts without Redis, and with --no-retry gives up: 69", async () => {
+  it("starts without Redis, but exits with 69 if --no-retry is given", async () => {
     const late = await startRedis();
     const { url } = late;
     await late.kill();
@@ -140,7 +140,7 @@ describe("holdfast console", () => {
     expect(await patient.code).toBe(0);
   });
 
-  it("runs the doctor for whoever asks", async () => {
+  it("runs the doctor on request", async () => {
     const one = start(["-r", server.url, "-p", "0"]);
     const { port, token } = await addressOf(one);
     const headers = { authorization: `Bearer ${token}` };

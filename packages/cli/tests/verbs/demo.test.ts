@@ -9,7 +9,7 @@ import { newStage } from "./harness.js";
 const stage = newStage();
 
 describe("demo", () => {
-  it("needs no Redis, and settles every payment once with a worker killed in the middle of one", async () => {
+  it("needs no Redis, and settles every payment once although a worker is killed during one", async () => {
     const before = await stage.redis.command("DBSIZE");
     const document = await stage.ask("demo", "--workers", "3", "--for", "5s");
     expect(document).toMatchObject({ v: 1, ok: true, faults: [], withLock: { duplicates: 0 } });
@@ -17,7 +17,7 @@ describe("demo", () => {
     expect(await stage.redis.command("DBSIZE")).toBe(before);
   });
 
-  it("prints the address of a console that shows it meanwhile, and opens it in the browser", async () => {
+  it("prints the address of a console for the demo, and opens it in the browser", async () => {
     const folder = await newFolder();
     const opened = join(folder, "opened");
     // On a desktop this program opens the browser. This one records its argument.
@@ -40,7 +40,7 @@ describe("demo", () => {
     expect((await holdfast(["demo", "--open", "--no-open"], path)).code).toBe(64);
   });
 
-  it("with -r runs its workers as processes, and leaves no key behind", async () => {
+  it("runs its workers as processes if -r is given, and leaves no key behind", async () => {
     // A worker is killed in the middle of the demo if one is busy then. In the shortest demo, that phase is only a
     // second long.
     const { code, stdout, stderr } = await stage.say("demo", "-r", stage.redis.url, "--workers", "2", "--for", "10s");
@@ -50,7 +50,7 @@ describe("demo", () => {
     expect(await stage.redis.command("KEYS", "hf-demo*")).toEqual([]);
   });
 
-  it("refuses a Redis on which the prefix is in use, and changes nothing there", async () => {
+  it("exits with 1 and changes nothing if the prefix is in use on that Redis", async () => {
     await stage.redis.command("SET", "hf-demo:mutex:{mine}", "x");
     const { code, stderr } = await stage.say("demo", "-r", stage.redis.url, "--for", "5s");
     expect(code).toBe(1);

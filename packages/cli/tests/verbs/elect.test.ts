@@ -25,7 +25,7 @@ async function leaderOf(name: string): Promise<number> {
 }
 
 describe("elect", () => {
-  it("leads until TERM, then resigns, so that the next candidate leads at once", async () => {
+  it("leads until TERM, and then resigns, so that the next candidate leads immediately", async () => {
     const first = stage.start("elect", "feed", "--delay", "0", "--value", "a:1", "--json");
     const term = await leaderOf("feed");
     const second = stage.start("elect", "feed", "--delay", "0", "--value", "b:2", "--json");
@@ -57,7 +57,7 @@ describe("elect", () => {
     });
   });
 
-  it("stands again after a loss with --rejoin", async () => {
+  it("campaigns again after a loss with --rejoin", async () => {
     const going = stage.start("elect", "again", "--delay", "0", "--rejoin", "--json");
     const term = await leaderOf("again");
     await stage.holdfast.election("again").forceRelease({ token: term });
@@ -80,7 +80,7 @@ describe("elect", () => {
     ]);
   });
 
-  it("runs a command while it leads, with the term, and exits with its code", async () => {
+  it("runs a command while it leads, passes it the term, and exits with its code", async () => {
     const { code, stdout, stderr } = await stage.say(
       "elect",
       "job",
@@ -98,7 +98,7 @@ describe("elect", () => {
     expect(eventsIn(stderr).map(({ event }) => event)).toContain("resigned");
   });
 
-  it("ends the command, and exits with 123, when the leadership is taken away", async () => {
+  it("ends the command and exits with 123 when the leader is removed", async () => {
     const going = stage.start("elect", "taken", "--delay", "0", "--", "sleep", "60");
     const term = await leaderOf("taken");
     expect((await stage.say("elect", "taken", "--resign", "--token", String(term))).code).toBe(0);
@@ -107,7 +107,7 @@ describe("elect", () => {
     expect(stderr).toContain("LOST taken: force-released");
   });
 
-  it("leaves the queue when a signal ends its wait: 128 and the signal", async () => {
+  it("leaves the queue when a signal ends its wait, and exits with 128 plus the signal", async () => {
     const leadership = await stage.holdfast.election("busy").campaign("here");
     const going = stage.start("elect", "busy", "--delay", "0");
     await until(async () => (await stage.holdfast.election("busy").inspect()).waiterCount === 1, "it waits");
@@ -117,7 +117,7 @@ describe("elect", () => {
     await leadership.release();
   });
 
-  it("resigns when whoever read its output has gone", async () => {
+  it("resigns when the reader of its output has closed the pipe", async () => {
     const going = stage.start("elect", "unread", "--delay", "0", "--lease", "3s", "--json");
     const term = await leaderOf("unread");
     going.child.stdout?.destroy();
@@ -128,7 +128,7 @@ describe("elect", () => {
     await next?.release();
   });
 
-  it("refuses with 65 a name that is in use as another kind, before it stands", async () => {
+  it("exits with 65 before it campaigns if the name is in use as another kind", async () => {
     await stage.holdfast.semaphore("mixed", { permits: 2 }).acquire({ leaseMs: 600_000 });
     const refused = await stage.say("elect", "mixed", "--delay", "0", "--", "true");
     expect(refused.code).toBe(65);
@@ -137,14 +137,14 @@ describe("elect", () => {
     expect(await stage.holdfast.election("mixed").leader()).toBeNull();
   });
 
-  it("refuses at once with 75 while the election is paused", async () => {
+  it("exits with 75 immediately while the election is paused", async () => {
     await stage.holdfast.pause("closed", { kind: "election", label: "no changes", by: "ana@ops-1" });
     const { code, stderr } = await stage.say("elect", "closed", "--delay", "0");
     expect(code).toBe(75);
     expect(stderr).toMatch(/^holdfast: closed is paused by ana@ops-1 since \S+: "no changes"\n$/);
   });
 
-  it("tells each change on a line of its own with --listen, the present state first", async () => {
+  it("prints the current state and then one line for each change with --listen", async () => {
     const going = stage.start("elect", "watched", "--listen");
     await until(() => going.stdout() === "watched  no leader\n", "the present state");
     const leadership = await stage.holdfast.election("watched").campaign("x\x1b[2J");
@@ -157,7 +157,7 @@ describe("elect", () => {
     await leadership.release();
   });
 
-  it("refuses flags that belong to something else", async () => {
+  it("exits with 64 for flags that do not fit together", async () => {
     const wrong = await Promise.all([
       stage.say("elect", "x", "--who", "--listen"),
       stage.say("elect", "x", "--who", "--value", "v"),

@@ -75,7 +75,7 @@ async function run(words: readonly string[], tty: object, typed: string): Promis
 /** Long timeouts, because the tests do not check how fast a server replies. */
 const PATIENT = { HOLDFAST_CONNECT_TIMEOUT: "60s", HOLDFAST_COMMAND_TIMEOUT: "30s" };
 
-it("ls, show and top say for how long the holder has been gone and when its lease ends; --gone lists nothing else", async () => {
+it("ls, show and top say how long the holder has been gone and when its lease ends; --gone lists only such locks", async () => {
   const [listed, only, shown, top] = [
     await say("ls", "-o", "name,state,gone,left", "--no-headings"),
     await ask("ls", "--gone"),
@@ -94,7 +94,7 @@ it("ls, show and top say for how long the holder has been gone and when its leas
   expect(top.stdout).toMatch(/^report:2 .*held, gone for \d+m/m);
 });
 
-it("a refused run says that the holder is gone, and how to free the lock", async () => {
+it("a refused run says that the holder is gone and how to free the lock", async () => {
   const { code, stderr } = await stage.say("run", "report:1", "-n", "--", "true");
   const [lease] = gone.leases;
   expect(code).toBe(75);
@@ -103,14 +103,14 @@ it("a refused run says that the holder is gone, and how to free the lock", async
   expect((await stage.say("run", "fine", "-n", "--", "true")).stderr).not.toContain("gone");
 });
 
-it("ls --late lists leases of which less than half is left", async () => {
+it("ls --late lists locks with less than half of the lease left", async () => {
   const lease = await stage.client("slow").mutex("slow").acquire({ leaseMs: HALF_AN_HOUR_MS });
   await stage.redis.command("PEXPIRE", "hf:mutex:{slow}", String(HALF_AN_HOUR_MS / 3));
   expect((await ask("ls", "--late")).locks).toMatchObject([{ name: "slow", holders: [{ owner: lease.owner }] }]);
   await lease.release();
 });
 
-it("clients lists who holds what and who is gone; --gone only those that still hold or wait", async () => {
+it("clients lists what each client holds and which clients are gone; --gone lists only those that still hold or wait", async () => {
   const { stdout, stderr } = await say("clients");
   expect(stdout).toMatch(new RegExp(`^${gone.id} .* reports .*gone for \\d+m\\S* +2 +0 `, "m"));
   expect(stdout).toMatch(/ tests .* alive +1 +0 /);
@@ -121,7 +121,7 @@ it("clients lists who holds what and who is gone; --gone only those that still h
   ]);
 });
 
-it("release --client previews, refuses without a terminal or --yes, and a client that is not gone without --force", async () => {
+it("release --client shows the locks, and refuses without a terminal or --yes, and for a live client without --force", async () => {
   const without = await say("release", "--client", gone.id, "-m", "killed");
   expect(without.code).toBe(64);
   expect(without.stderr).toMatch(/holds 2 locks\.\nNAME .*\nreport:1 .*\nreport:2 .*\nholdfast: .*add --yes\n$/);
@@ -132,7 +132,7 @@ it("release --client previews, refuses without a terminal or --yes, and a client
   expect((await say("release", "--client", "nobody", "-m", "why", "--yes")).code).toBe(1);
 });
 
-it("release --client takes the number of locks as the answer, releases them all, and records it", async () => {
+it("release --client asks for the number of locks, releases them all, and records it in the history", async () => {
   const wrong = await atTerminal("1\n", "release", "--client", gone.id, "-m", "killed");
   expect([wrong.code, wrong.stdout]).toEqual([1, "nothing was released\n"]);
   const right = await atTerminal("2\n", "release", "--client", gone.id, "-m", "killed");
@@ -143,7 +143,7 @@ it("release --client takes the number of locks as the answer, releases them all,
   expect(history).toMatchObject([{ name: "report:1", outcome: "forced", reason: "killed" }]);
 });
 
-it("two clients that wait for each other are in ls --deadlocks and a warning of the doctor, with what to release", async () => {
+it("ls --deadlocks and the doctor report two clients that wait for each other, with the command that ends it", async () => {
   const [a, b] = [stage.client("a"), stage.client("b")];
   await a.mutex("orders").acquire({ leaseMs: HALF_AN_HOUR_MS, label: "order 7" });
   const second = await b.mutex("stock").acquire({ leaseMs: HALF_AN_HOUR_MS });
@@ -163,7 +163,7 @@ it("two clients that wait for each other are in ls --deadlocks and a warning of 
   await until(async () => (await say("ls", "--deadlocks")).stdout === "no possible deadlocks\n", "it has ended");
 });
 
-it("one long name leaves room for the other columns on a terminal, and is whole in a pipe", async () => {
+it("a long name is shortened on a terminal to leave room for other columns, and is complete in a pipe", async () => {
   const name = "n".repeat(440);
   const lease = await stage.holdfast.mutex(name).acquire();
   const { stdout: out } = await atTerminal("", "ls", "n*", "--no-headings");
@@ -174,7 +174,7 @@ it("one long name leaves room for the other columns on a terminal, and is whole 
   await lease.release();
 });
 
-it("--limit with --sort shows the first of all locks, and says how many are not shown", async () => {
+it("ls --limit with --sort shows the first of all locks, and says how many are not shown", async () => {
   const many = stage.client("many");
   const oldest = await many.mutex("z:oldest").acquire();
   const leases = await Promise.all(Array.from({ length: 60 }, (_, i) => many.mutex(`z:${i}`).acquire()));
@@ -185,7 +185,7 @@ it("--limit with --sort shows the first of all locks, and says how many are not 
   await Promise.all([oldest, ...leases].map((lease) => lease.release()));
 });
 
-it("permits of a semaphore are called permits, and only a read-write lock has readers", async () => {
+it("show prints permits for a semaphore, and does not mention readers", async () => {
   const pool = (who: string) => stage.client(who).semaphore("pool", { permits: 1 });
   const held = await pool("one").acquire();
   const wait = new AbortController();

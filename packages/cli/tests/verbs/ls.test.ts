@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 
 describe("ls", () => {
-  it("lists what is held, by name, with holder, token, waiters and label", async () => {
+  it("lists locks by name, with holder, token, waiters and label", async () => {
     const { code, stdout, stderr } = await stage.say("ls");
     const lines = stdout.trimEnd().split("\n");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -45,14 +45,14 @@ describe("ls", () => {
     expect(deploy.slice(6)).toEqual([String(token), "2", "release 4.2"]);
   });
 
-  it("sends nothing of a name or label to a terminal that it would act on", async () => {
+  it("escapes control characters of names and labels", async () => {
     const { stdout } = await stage.say("ls", "--color", "always");
     expect(stdout).toContain("\\x1b]0;owned\\x07");
     // Only the color sequences of `holdfast` may begin with ESC.
     expect(stdout.replace(/\p{Cc}\[\d+m/gu, "")).not.toMatch(/[^\P{Cc}\n]|\u202e/u);
   });
 
-  it("gives programs names and times as they are with --raw", async () => {
+  it("prints names and times unchanged with --raw", async () => {
     const { stdout } = await stage.say("ls", "deploy:*", "--raw", "-o", "name,state,token,waiters,since,left");
     const [name, state, shown, waiters, since, left] = stdout.trimEnd().split("\t");
     expect([name, state, shown, waiters]).toEqual(["deploy:prod", "held", String(token), "2"]);
@@ -61,13 +61,13 @@ describe("ls", () => {
     expect((await stage.say("ls", "evil*", "--raw", "-o", "name")).stdout).toBe(`${HOSTILE}\n`);
   });
 
-  it("refuses a cursor that no page ended with, with 64", async () => {
+  it("exits with 64 for an invalid cursor", async () => {
     const { code, stderr } = await stage.say("ls", "--cursor", "zzz");
     expect(code).toBe(64);
     expect(stderr).toMatch(/^holdfast: --cursor must be .*zzz/);
   });
 
-  it("has the fields of the reference in JSON", async () => {
+  it("prints the documented fields with --json", async () => {
     const document = await stage.ask("ls", "--kind", "mutex", "--waiting");
     expect(document).toMatchObject({ v: 1, nextCursor: null });
     expect(document.locks).toHaveLength(1);
@@ -84,7 +84,7 @@ describe("ls", () => {
     expect(lock?.holders[0]).toMatchObject({ host: hostname(), pid: process.pid, app: "tests", token });
   });
 
-  it("finds by pattern, kind, holder and how long something is held", async () => {
+  it("filters by pattern, kind, holder and duration of the hold", async () => {
     const names = async (...words: string[]): Promise<string[]> =>
       (await stage.ask("ls", ...words)).locks.map(({ name }) => name);
     expect(await names("p*")).toEqual(["pool:pdf"]);
@@ -101,7 +101,7 @@ describe("ls", () => {
     expect(byAge.locks.map(({ name }) => name)).toEqual(["deploy:prod", HOSTILE]);
   });
 
-  it("goes from page to page by the cursor until all are seen once", async () => {
+  it("lists each lock once across the pages of a cursor", async () => {
     const seen: string[] = [];
     let cursor: string | undefined;
     do {
@@ -117,7 +117,7 @@ describe("ls", () => {
     expect(seen.toSorted()).toEqual(["catalog", "deploy:prod", HOSTILE, "feed", "pool:pdf"]);
   });
 
-  it("refuses what it does not know with 64, naming what it takes", async () => {
+  it("exits with 64 for unknown values, and names the accepted ones", async () => {
     const wrong = await Promise.all([
       stage.say("ls", "-o", "nam"),
       stage.say("ls", "--kind", "mutexes"),
@@ -130,13 +130,13 @@ describe("ls", () => {
     expect(wrong[1]?.stderr).toContain("must be one of mutex");
   });
 
-  it("prints headings alone, and exits with 0, where there is nothing", async () => {
+  it("prints only headings and exits with 0 if there are no locks", async () => {
     const { code, stdout } = await stage.say("ls", "nothing:*");
     expect(code).toBe(0);
     expect(stdout.split("\n")).toHaveLength(2);
   });
 
-  it("watches with one line of JSON each, and INT ends it with 0", async () => {
+  it("prints a line of JSON at each interval with --watch --json, and exits with 0 on INT", async () => {
     const going = stage.start("ls", "feed", "--watch", "0.1", "--json");
     await until(() => going.stdout().split("\n").length > 3, "three lines");
     going.child.kill("SIGINT");
@@ -146,7 +146,7 @@ describe("ls", () => {
   });
 
   it.each(["ls --watch 0.1 --no-headings", "history --since 1h", "ls --limit 1000"])(
-    "ends without a word when whoever reads %s has had enough",
+    "%s ends without an error message when its reader closes the pipe",
     async (words) => {
       const shell = `"$0" "$1" ${words} | head -n 1 > /dev/null; echo done`;
       const child = spawn("sh", ["-c", shell, process.execPath, MAIN], {

@@ -6,7 +6,7 @@ import { newStage } from "./harness.js";
 const stage = newStage();
 
 describe("pause", () => {
-  it("keeps a lock from being granted, tells everybody why, and leaves present holders alone", async () => {
+  it("blocks grants, shows the reason, and does not affect the current holder", async () => {
     const lease = await stage.holdfast.mutex("nightly").acquire({ label: "backup" });
     const { code, stdout } = await stage.say("pause", "nightly", "-m", "db maintenance", "--for", "1h");
     expect(code).toBe(0);
@@ -39,14 +39,14 @@ describe("pause", () => {
     ]);
   });
 
-  it("pauses a name as what it is used as", async () => {
+  it("pauses the kind as which the name is in use", async () => {
     await using _ = await stage.holdfast.semaphore("pool", { permits: 2 }).acquire();
     expect(await stage.ask("pause", "pool", "-m", "why")).toMatchObject({ paused: true, kind: "semaphore" });
     await expect(stage.holdfast.semaphore("pool", { permits: 2 }).acquire()).rejects.toThrow(PausedError);
     expect(await stage.ask("resume", "pool")).toMatchObject({ resumed: true, kind: "semaphore" });
   });
 
-  it("leaves the present holder in the list, with its own times, token and label", async () => {
+  it("keeps the current holder in the list, with its times, token and label", async () => {
     const lease = await stage.holdfast.mutex("busy").acquire({ leaseMs: 3_600_000, label: "release 4.2" });
     await stage.say("pause", "busy", "-m", "db maintenance");
     const columns = ["-o", "state,holder,token,label", "--no-headings"];
@@ -66,7 +66,7 @@ describe("pause", () => {
     expect(await row()).toEqual(["paused", expect.stringContaining("@"), "-", "db maintenance"]);
   });
 
-  it("with --redlock says what to type instead, with the servers that were named and not their passwords", async () => {
+  it("suggests another command for --redlock, with the given servers and without their passwords", async () => {
     const servers = ["-r", "redis://:secret@10.0.0.1:1", "-r", "redis://10.0.0.2:1"];
     const { code, stderr } = await stage.say("pause", "a b", "--redlock", ...servers, "-m", "why");
     expect(code).toBe(64);
@@ -76,14 +76,14 @@ describe("pause", () => {
     expect(stderr).not.toContain("secret");
   });
 
-  it("refuses with 65 what is in use as a kind that cannot be paused", async () => {
+  it("exits with 65 if the name is in use as a kind that cannot be paused", async () => {
     await stage.holdfast.countDownLatch("gate").trySetCount(2);
     const { code, stderr } = await stage.say("pause", "gate", "-m", "why");
     expect(code).toBe(65);
     expect(stderr).toContain("gate is in use as a count-down-latch");
   });
 
-  it("takes an end that lies ahead, said in one way, and a reason", async () => {
+  it("exits with 64 without a reason, for two ends, or for an end in the past", async () => {
     const wrong = await Promise.all([
       stage.say("pause", "x"),
       stage.say("pause", "x", "-m", "why", "--for", "1h", "--until", "18:00"),
@@ -95,7 +95,7 @@ describe("pause", () => {
     expect(wrong[2]?.stderr).toContain("has passed");
   });
 
-  it("ends at the time that was given", async () => {
+  it("ends at the given time", async () => {
     const untilAtMs = Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000;
     const paused = await stage.ask("pause", "timed", "-m", "why", "--until", new Date(untilAtMs).toISOString());
     expect(paused).toMatchObject({ paused: true, untilAtMs });
@@ -103,7 +103,7 @@ describe("pause", () => {
 });
 
 describe("history", () => {
-  it("lists what was held, newest first, with how long it was waited for and held", async () => {
+  it("lists holds, newest first, with the times waited and held", async () => {
     expect((await stage.say("elect", "job", "--delay", "0", "-m", "first", "--", "true")).code).toBe(0);
     expect((await stage.say("elect", "job", "--delay", "0", "--", "false")).code).toBe(1);
     const { code, stdout } = await stage.say("history", "job");
@@ -116,7 +116,7 @@ describe("history", () => {
     expect(history[1]).toMatchObject({ name: "job", label: "first" });
   });
 
-  it("shows all names without one, only some outcomes, and no more than the limit", async () => {
+  it("lists all names if none is given, and filters by outcome and limit", async () => {
     const all = await stage.ask("history", "--limit", "100");
     expect(new Set(all.history.map(({ name }) => name))).toContain("nightly");
     expect((await stage.ask("history", "--outcome", "paused", "--limit", "1")).history).toHaveLength(1);

@@ -46,7 +46,7 @@ function check(verb: string, lines: readonly Schema[]): void {
   for (const line of lines) expect([line, isValid(line), isValid.errors]).toEqual([line, true, null]);
 }
 
-test("lists and pages, of every kind, held, awaited, paused and free", async () => {
+test("lists and lock pages of every kind and state match their schemas", async () => {
   const { holdfast } = stage;
   const one = stage.client("api");
   await one.mutex("held").acquire({ label: "release 4.2" });
@@ -77,7 +77,7 @@ test("lists and pages, of every kind, held, awaited, paused and free", async () 
   await fits("elect-who", "elect", "nobody", "--who");
 }, 240_000);
 
-test("clients that wait for each other, and the release of all locks of one", async () => {
+test("deadlocks, and the release of all locks of a client, match their schemas", async () => {
   const [a, b] = [stage.client("a"), stage.client("b")];
   const lease = await a.mutex("x").acquire();
   await b.mutex("y").acquire();
@@ -90,7 +90,7 @@ test("clients that wait for each other, and the release of all locks of one", as
   expect(released?.released).toBe(1);
 }, 240_000);
 
-test("deeds, done and refused", async () => {
+test("actions, successful and refused, match their schemas", async () => {
   const { holdfast } = stage;
   const lease = await holdfast.mutex("forced").acquire();
   await fits("release", "release", "forced", "--token", "1", "-m", "why");
@@ -110,12 +110,12 @@ test("deeds, done and refused", async () => {
   check("elect-event", events);
 }, 240_000);
 
-test("what the doctor found", async () => {
+test("doctor reports match their schema", async () => {
   const reports = await fits("doctor", "doctor", "--only", "memory,scripts,clock-runs");
   expect(reports.flatMap(({ checks }) => checks)).toHaveLength(3);
 }, 240_000);
 
-test("a document with a field of another form, or one that is not there, is found", () => {
+test("a schema rejects a wrong, missing or additional field", () => {
   const isValid = schemaOf("release");
   expect(isValid({ v: 1, released: true, holder: null, next: null })).toBe(true);
   expect(isValid({ v: 1, released: "yes", holder: null, next: null })).toBe(false);

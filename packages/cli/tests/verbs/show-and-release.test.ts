@@ -8,7 +8,7 @@ import { newStage } from "./harness.js";
 const stage = newStage();
 
 describe("show", () => {
-  it("tells who holds it and who waits, in the order of the queue", async () => {
+  it("shows the holder and the waiters in the order of the queue", async () => {
     const lease = await stage.holdfast.mutex("deploy").acquire({ label: "release 4.2" });
     await stage.queueUp(stage.client("one"), "deploy", "first");
     await stage.queueUp(stage.client("two"), "deploy", "second");
@@ -24,14 +24,14 @@ describe("show", () => {
     expect(document.holders[0]).toMatchObject({ token: lease.token, owner: lease.owner, label: "release 4.2" });
   });
 
-  it("answers a script with its exit code alone: 0 held, 1 free", async () => {
+  it("prints nothing with -q, and exits with 0 if the lock is held and 1 if it is free", async () => {
     await using _ = await stage.holdfast.semaphore("pool", { permits: 3 }).acquire();
     expect(await stage.say("show", "pool", "-q")).toEqual({ code: 0, stdout: "", stderr: "" });
     expect(await stage.say("show", "free", "-q")).toEqual({ code: 1, stdout: "", stderr: "" });
     expect(await stage.say("show", "free")).toMatchObject({ code: 0, stdout: "free: free\n" });
   });
 
-  it("shows permits and slots of a semaphore, and each kind of a name that has several", async () => {
+  it("shows the permits and slots of a semaphore, and every kind that uses the name", async () => {
     await using _ = await stage.holdfast.semaphore("both", { permits: 3 }).acquire({ permits: 2 });
     await using __ = await stage.holdfast.mutex("both").acquire();
     const { stdout } = await stage.say("show", "both");
@@ -42,7 +42,7 @@ describe("show", () => {
     expect([document.kind, document.alsoKinds[0]?.kind]).toEqual(["mutex", "semaphore"]);
   });
 
-  it("shows who waits for a condition, of a mutex that nobody holds", async () => {
+  it("shows waiters of conditions of a free mutex with --conditions", async () => {
     const mutex = stage.holdfast.mutex("stock");
     const stop = new AbortController();
     const lease = await mutex.acquire({ fairness: "strict" });
@@ -61,7 +61,7 @@ describe("show", () => {
     await Promise.allSettled([wait]);
   });
 
-  it("shows a lock in the format of Redisson, and releases it by its owner", async () => {
+  it("shows a lock in Redisson's format, and releases it by its owner", async () => {
     const { redisson } = await import("@holdfast/interop/redisson");
     const lease = await redisson(stage.holdfast).lock("java").acquire();
     const words = ["--protocol", "redisson"];
@@ -76,7 +76,7 @@ describe("show", () => {
 });
 
 describe("release", () => {
-  it("takes it from the holder that was named, who is told why, and says who is next", async () => {
+  it("frees the lock of the named holder, notifies it of the reason, and names the next holder", async () => {
     const lease = await stage.holdfast.mutex("night").acquire({ label: "batch" });
     const { granted } = await stage.queueUp(stage.client("next-one"), "night", "second");
     const document = await stage.ask("release", "night", "--token", String(lease.token), "-m", "it hangs");
@@ -94,7 +94,7 @@ describe("release", () => {
     expect(history).toMatchObject([{ outcome: "forced", reason: "it hangs", token: lease.token }]);
   });
 
-  it("never hits the next holder: a token or owner of the past is refused with 1", async () => {
+  it("never affects a later holder: an old token or owner exits with 1", async () => {
     const past = await stage.holdfast.mutex("stale").acquire();
     await past.release();
     const lease = await stage.client("present").mutex("stale").acquire();
@@ -112,7 +112,7 @@ describe("release", () => {
     expect(free).toMatchObject({ code: 1, stdout: "stale is not held; nothing was released\n" });
   });
 
-  it("by force asks, and refuses to where there is no terminal; --yes releases the one that it read", async () => {
+  it("exits with 64 for --force without a terminal, and releases the current holder with --yes", async () => {
     const lease = await stage.holdfast.mutex("forced").acquire();
     const asked = await stage.say("release", "forced", "--force", "-m", "why");
     expect(asked).toMatchObject({ code: 64, stderr: expect.stringContaining("add --yes") });
@@ -124,7 +124,7 @@ describe("release", () => {
     });
   });
 
-  it("by force does not choose between several holders: it names them, and how to say which", async () => {
+  it("exits with 64 for --force if there are several holders, and names them", async () => {
     const semaphore = stage.holdfast.semaphore("many", { permits: 2 });
     await using one = await semaphore.acquire();
     await using other = await semaphore.acquire();
@@ -136,7 +136,7 @@ describe("release", () => {
     expect(other.validForMs()).toBeGreaterThan(0);
   });
 
-  it("needs to know from whom, and why", async () => {
+  it("exits with 64 without exactly one holder and a reason", async () => {
     const wrong = await Promise.all([
       stage.say("release", "x", "-m", "why"),
       stage.say("release", "x", "--token", "1", "--force", "-m", "why"),

@@ -8,7 +8,7 @@ const LIST = "hf:mutex:{a list}";
 const TEXT = "hf:semaphore:{text}";
 const QUEUE = "hf:mutex:{good}:queue";
 
-it("ls, top, show and pause go on, and name the key; doctor says how to be rid of it", async () => {
+it("ls, top, show and pause still work and name a key of the wrong type; doctor says how to delete it", async () => {
   const { redis, holdfast } = stage;
   await holdfast.mutex("held").acquire({ leaseMs: 600_000 });
   await redis.command("LPUSH", LIST, "junk");
@@ -55,7 +55,7 @@ it("ls, top, show and pause go on, and name the key; doctor says how to be rid o
   for (const key of [LIST, TEXT, QUEUE]) expect(doctor.stdout).toContain(`redis-cli UNLINK '${key}'`);
 });
 
-it("names those that are there where it cannot be told which one it is", async () => {
+it("show names all candidates if it cannot tell which key has the wrong type", async () => {
   await stage.redis.command("SET", "hf:mutex:{two}", "x");
   await stage.redis.command("LPUSH", "hf:mutex:{two}:fence", "junk");
   const { stdout } = await stage.say("show", "two");

@@ -8,10 +8,10 @@ it.each([
   ["5m", 300_000],
   ["1h30m", 5_400_000],
   ["2d", 172_800_000],
-])("a length of time is read as on the command line: %s", (text, ms) => {
+])("a duration is read as on the command line: %s", (text, ms) => {
   expect(durationMs(text)).toBe(ms);
 });
 
-it.each(["", "m", "5x", "1h 30m", "-5m"])("is none: %j", (text) => {
+it.each(["", "m", "5x", "1h 30m", "-5m"])("is not a duration: %j", (text) => {
   expect(durationMs(text)).toBeUndefined();
 });

@@ -7,27 +7,27 @@ const DOWN = { state: "down", address: "redis://db", error: "connect ECONNREFUSE
 const stamp = { v: 1, atMs: 5 } as const;
 const row = { id: "mutex:a" } as LockRow;
 
-describe("what a page knows", () => {
-  it("stays unknown while it is being read, and is not none", () => {
+describe("the data of a page", () => {
+  it("is unknown, not empty, until it has been read", () => {
     const loading: StreamState = { ...stamp, store: UP, locks: null, clients: null };
     const known = merged({}, loading, true);
     expect(known).toEqual({ store: UP });
     expect(merged(known, { ...stamp, store: UP, locks: { rows: [], isCut: false } }, true).locks?.rows.size).toBe(0);
   });
 
-  it("stays as it was shown last while it is being read again", () => {
+  it("stays unchanged while it is read again", () => {
     const before = merged({}, { ...stamp, store: UP, locks: { rows: [row], isCut: false } }, true);
     expect(merged(before, { ...stamp, store: UP, locks: null }, true).locks?.rows.get(row.id)).toBe(row);
     const gone = merged(before, { ...stamp, locks: { changed: [], removed: [row.id], isCut: false } }, false);
     expect(gone.locks?.rows.size).toBe(0);
   });
 
-  it("no longer has a lock that may no longer be seen", () => {
+  it("drops a lock that the viewer may no longer see", () => {
     expect(merged({}, { ...stamp, lock: null }, false)).toEqual({ lock: null });
   });
 });
 
-it("the mark says live only when all of the page has come and Redis answers", () => {
+it("the page is live only when all its data has arrived and Redis replies", () => {
   const state: StreamState = { ...stamp, store: UP, locks: { rows: [], isCut: false }, clients: null };
   expect(hasAll(["locks"], state)).toBe(true);
   expect(hasAll(["locks", "clients"], state)).toBe(false);

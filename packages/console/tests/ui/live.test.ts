@@ -55,7 +55,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("a stream that is silent for 35 s is replaced by asking, and tried again", async () => {
+it("a stream that is silent for 35 s is replaced with polling, and opened again later", async () => {
   follow({ topics: ["clients"] });
   const [first = new Source()] = Source.opened;
   first.hear("open");

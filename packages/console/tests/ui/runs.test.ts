@@ -4,7 +4,7 @@ import { runsOf } from "../../src/ui/runs.js";
 const at = (...seconds: number[]): { atMs: number }[] => seconds.map((second) => ({ atMs: second * 1_000 }));
 const lengths = (...seconds: number[]): number[] => runsOf(at(...seconds)).map((run) => run.length);
 
-it("a line is interrupted where nobody watched, and not where a look was slow", () => {
+it("a line is interrupted where no page was open, but not where a reading was slow", () => {
   expect(lengths(0, 1, 2, 3)).toEqual([4]);
   expect(lengths(0, 1, 2, 14, 15)).toEqual([5]);
   expect(lengths(0, 1, 2, 600, 601)).toEqual([3, 2]);

@@ -18,7 +18,7 @@ function row(given: Partial<LockRow>): LockRow {
   } as LockRow;
 }
 
-it("the counts of the first page are what their filters list", () => {
+it("the counts of the first page equal the number of rows that their filters list", () => {
   const pause = { by: "ana", reason: "db", sinceAtMs: 1, untilAtMs: null, id: "1" };
   const rows = [
     row({}),
@@ -34,7 +34,7 @@ it("the counts of the first page are what their filters list", () => {
 });
 
 describe("the command that releases a hold", () => {
-  it("names the lock and its token, quoted for a shell", () => {
+  it("contains the lock's name and token, quoted for a shell", () => {
     expect(releaseCommand({ name: "deploy:prod", key: null }, 12)).toBe(
       "holdfast release deploy:prod --token 12 -m 'WHY'",
     );
@@ -54,8 +54,8 @@ describe("the command that releases a hold", () => {
   });
 });
 
-describe("text from outside", () => {
-  it("shows control characters, and those that turn the writing direction, as escapes", () => {
+describe("untrusted text", () => {
+  it("is shown with escapes for control characters and for characters that change the writing direction", () => {
     expect(plain("a\u202eb\u200f\u061c\u2066")).toBe("a\\u202eb\\u200f\\u061c\\u2066");
     expect(plain("\u001b[31m\n")).toBe("\\x1b[31m\\x0a");
     expect(plain("\u05e9\u05dc\u05d5\u05dd \ud83d\udc68\u200d\ud83d\udd27")).toBe(
@@ -63,7 +63,7 @@ describe("text from outside", () => {
     );
   });
 
-  it("can be typed to confirm as it is shown", () => {
+  it("can be typed as it is shown to confirm an action", () => {
     expect(isNameTyped("a\\u202eb", "a\u202eb")).toBe(true);
     expect(isNameTyped("a\u202eb", "a\u202eb")).toBe(true);
     expect(isNameTyped("ab", "a\u202eb")).toBe(false);

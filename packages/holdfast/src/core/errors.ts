@@ -208,7 +208,8 @@ export class BrokenBarrierError extends LockError {
 }
 
 /**
- * This process declares a number of permits or parties that differs from the stored number. Nothing is held or queued.
+ * This process declares a number of permits or parties that differs from the stored number. The call
+ * holds nothing and has no place in the queue.
  *
  * There are two causes. This process was configured with a number that was never in effect; then `permits` is undefined. Or it
  * requests more `permits` than exist, because the number was reduced. Configure all processes with the same number, or call

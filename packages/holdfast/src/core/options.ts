@@ -50,8 +50,8 @@ export interface AcquireOptions extends TryAcquireOptions {
    *
    * - `"strict"`: first come, first served across all processes
    * - `"cohort"`: callers of one process with the same `leaseMs` and `label` share one place in the queue. When its turn
-   *   comes, they hold the lock one after the other without round trips: at most 32 callers (128 after a full batch), for
-   *   at most 20 ms. Then the next process is served. This is faster under load.
+   *   comes, they hold the lock one after the other without round trips. A turn serves at most 32 callers, or 128 if many
+   *   are waiting, and lasts at most 20 ms. Then the next process is served. This is faster under load.
    *
    * In both modes every waiter in the queue is served eventually. A client that cannot subscribe has no place in the
    * queue, and may wait without limit on a busy lock.
@@ -82,8 +82,12 @@ export interface RunOptions extends AcquireOptions {
   readonly release?: "awaited" | "background" | undefined;
 
   /**
-   * Called if a release fails but `run` does not reject: with a StoreError if the outcome is unknown, or, in the
-   * background, with a LeaseLostError if the server had already lost the lease. Errors that the callback throws are ignored.
+   * Called if the release fails, unless `run` rejects with that error.
+   *
+   * - StoreError: it is unknown whether the server has released the lock
+   * - LeaseLostError (only if `release` is `"background"` or the work threw): the server had already lost the lease
+   *
+   * Errors that the callback throws are ignored.
    */
   readonly onReleaseError?: ((error: unknown) => void) | undefined;
 }

@@ -2,9 +2,9 @@ import { LockError } from "holdfast";
 import { quote } from "holdfast/internal";
 
 /**
- * The key does not contain a lock of this dialect: it has a different type, is not a number, or uses a different unit.
- * Nothing was written and nothing is held. Waiting does not help, because another client is configured differently or
- * uses the key for something else.
+ * The key does not contain a lock of this dialect: the key has a different type, or its value is not a number or uses a
+ * different unit. Nothing was written and nothing is held. Waiting does not help, because another client is configured
+ * differently or uses the key for something else.
  */
 export class ForeignValueError extends LockError {
   /** The name of the class. */

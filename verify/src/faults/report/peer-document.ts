@@ -38,14 +38,14 @@ export function peerDocument(reports: readonly PeerReport[]): string {
     "## What was run",
     runs(reports),
     subjectTable(subjects),
-    "## What our choices are",
+    "## Choices",
     MAPPING,
-    "## What was seen",
+    "## Results",
     ...subjects.map((subject) => sentence(subject, verdicts)),
     HOW_TO_READ,
     ...columns.flatMap((column) => [`### ${SERVERS[column] ?? column}`, columnTable(column, subjects, verdicts)]),
     ...nothing(verdicts),
-    "## Again",
+    "## Repeat the runs",
     again(reports),
     "",
   ].join("\n\n");
@@ -59,7 +59,7 @@ function runs(reports: readonly PeerReport[]): string {
       const names = [...new Set(verdicts.map(({ subject }) => subject))].join(", ");
       const set = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
       return (
-        `- ${columns}: ${verdicts.length} runs of ${names} in ${counted(rows.size, "row")}, each struck for ${facts.lastsMs / 1_000} s, ${facts.jobs} at once, ` +
+        `- ${columns}: ${counted(verdicts.length, "run")} of ${names} in ${counted(rows.size, "row")}, each with faults for ${facts.lastsMs / 1_000} s, ${facts.jobs} at the same time, ` +
         `seed ${facts.seed}; ${set.join(", ")}.`
       );
     })
@@ -85,9 +85,9 @@ function sentence({ name }: SubjectFacts, verdicts: readonly CellVerdict[]): str
   const rest = promised.length - exclusive.length - other.length;
   return [
     `**${name}**: ${counted(promised.length, "cell")} under faults that leases can survive:`,
-    `${rest} without a violation, ${exclusive.length} with one of what the cell is about${rowsOf(exclusive)},`,
-    `${other.length} with others only${rowsOf(other)}.`,
-    `${counted(open.length, "cell")} in which nothing is promised by anybody: violations in ${shown.length}.`,
+    `${rest} without a violation, ${exclusive.length} with a violation of what the cell tests${rowsOf(exclusive)},`,
+    `${other.length} with only other violations${rowsOf(other)}.`,
+    `${counted(open.length, "cell")} in which no library promises anything: violations in ${shown.length}.`,
     `${counted(worst.length - telling.length, "cell")} that showed nothing.${restraint(name)}`,
   ].join("\n");
 }
@@ -98,10 +98,10 @@ function restraint(name: string): string {
   const { held, validity, signal } = wordsOf(name);
   const lacks = [
     ...(held ? [] : ["whether a lease is held"]),
-    ...(validity ? [] : ["until when it may be relied upon"]),
-    ...(signal.length > 0 ? [] : ["by itself when it is lost"]),
+    ...(validity ? [] : ["until when a lease is valid"]),
+    ...(signal.length > 0 ? [] : ["when a lease is lost"]),
   ];
-  return lacks.length === 0 ? "" : ` It does not say ${lacks.join(", nor ")}, and is not judged by that.`;
+  return lacks.length === 0 ? "" : ` It does not report ${lacks.join(", or ")}, so this is not judged.`;
 }
 
 function columnTable(column: string, subjects: readonly SubjectFacts[], verdicts: readonly CellVerdict[]): string {
@@ -198,7 +198,7 @@ function again(reports: readonly PeerReport[]): string {
     "npm run verify:faults -- --cells J10/1n/m --subject redlock --seed 1   # one cell of one library",
     "```",
     "",
-    "The seed fixes what is drawn, not what processes make of it: counts differ from run to run. The report has each",
-    "violation with the operations that show it. `verify:release` runs all of it and leaves a report of its own.",
+    "The seed determines the faults and operations, but not the timing of the processes, so counts differ between runs. The",
+    "report shows each violation with the operations that prove it. `verify:release` runs everything and writes its own report.",
   ].join("\n");
 }

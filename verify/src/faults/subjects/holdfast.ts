@@ -32,7 +32,8 @@ const ALLOW_EVICTION = "allow-eviction";
 export const holdfastSubject: Subject = {
   name: "holdfast",
   version: versionOf(),
-  settings: "ioredis, commandTimeoutMs as given, fairness cohort in m and r and strict in the others, else defaults",
+  settings:
+    "ioredis; commandTimeoutMs of the cell; fairness cohort in m and r, strict in the others; otherwise defaults",
   letters: ["m", "r", "w", "s", "f", "k", "t", "a", "l", "e", "b", "c"],
   connect: async (settings) => connect(settings),
 };

@@ -12,8 +12,8 @@ export const subject: Subject = {
   name: "redis-semaphore",
   version: versionOf("redis-semaphore"),
   settings:
-    "its defaults; renewed every 0.8 leases where the cell renews, else not; says nothing of validity, and " +
-    "its release resolves with nothing: after the lease that counts as unknown",
+    "its defaults; renewed every 0.8 leases, only in cells with renewal; states no validity; its release resolves " +
+    "without a value, which counts as unknown after the lease",
   letters: ["m", "s", "a"],
   async connect(settings) {
     const client = await connectIoredis(settings);

@@ -16,8 +16,8 @@ export const subject: Subject = {
   name: "redlock",
   version: versionOf("redlock"),
   settings:
-    "its defaults; a wait is as many retries as fit at 200 ms; renewed by `using`, " +
-    "with a threshold of 500 ms or 100 ms less than the lease",
+    "its defaults; waits with as many retries, 200 ms apart, as fit into the wait; renewed by `using`, " +
+    "with a threshold of 500 ms, or of 100 ms less than the lease",
   letters: ["m", "k", "a"],
   async connect(settings) {
     const client = await connectIoredis(settings);

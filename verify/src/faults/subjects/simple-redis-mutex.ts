@@ -16,8 +16,8 @@ export const subject: Subject = {
   name: "simple-redis-mutex",
   version: versionOf("simple-redis-mutex"),
   settings:
-    "polls three times a lease, as its defaults do; one client per process; has no renewal and no signal, says nothing " +
-    "of validity, and its release and refreshTimeout resolve with nothing: after the lease that counts as unknown",
+    "polls three times per lease, like its defaults; one client per process; has no renewal and no signal; states no " +
+    "validity; its release and refreshTimeout resolve without a value, which counts as unknown after the lease",
   letters: ["m", "t"],
   async connect(settings) {
     const { client, grants, subscribers } = await connectNodeRedis(settings);

@@ -10,7 +10,8 @@ import { connectIoredis, info, lacks, no, versionOf } from "./peer.js";
 export const subject: Subject = {
   name: "verrou",
   version: versionOf("@verrou/core"),
-  settings: "its defaults; one lock object per claim; tries once by acquireImmediately; has no renewal and no signal",
+  settings:
+    "its defaults; one lock object per claim; makes a single attempt with acquireImmediately; has no renewal and no signal",
   letters: ["m"],
   async connect(settings) {
     const client = await connectIoredis(settings);

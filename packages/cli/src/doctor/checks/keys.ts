@@ -9,7 +9,7 @@ import { counted, few } from "../words.js";
 /** Whether another application may empty the database. */
 export const shared: Check = {
   id: "shared",
-  reads: "keys with other prefixes in this database, and which users may run FLUSHDB or FLUSHALL",
+  reads: "for keys with other prefixes in this database, and for users that may run FLUSHDB or FLUSHALL",
   levels: "info",
   risk: "One FLUSHDB frees every lock.",
   fix: "use a separate database or, better, a separate Redis for locks. Deny users FLUSHDB and FLUSHALL (ACL SETUSER … -flushall -flushdb)",

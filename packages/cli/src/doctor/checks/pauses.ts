@@ -17,7 +17,7 @@ export const lostPauses: Check = {
   reads:
     "whether every lock that should be paused according to its history is still paused. Reads the last 1,000 events of up to 5,000 histories (`<prefix>:history:{…}`) per node",
   levels: "warning",
-  risk: "If a failover or restart lost the pause, the lock is granted during the maintenance. Or a program that records no history may have resumed the lock.",
+  risk: "If a failover or restart lost the pause, clients can acquire the lock during the maintenance. There is no risk if a program that records no history resumed the lock.",
   fix: "if the maintenance continues, run holdfast pause NAME -m WHY. If it is over, run holdfast resume NAME to record the end of the pause",
   families: ["pauses"],
   run(facts, { nodes }) {

@@ -1,4 +1,4 @@
-/** Finds out which permissions the current user has by trying each command on one key and one channel of the doctor. */
+/** Finds out which permissions the current user has by trying each command on a key and a channel that only the doctor uses. */
 import { asPattern, leastPrivilege, missingPermission } from "holdfast/diagnosis";
 import type { Redis } from "ioredis";
 import type { PermissionFacts } from "../facts.js";
