@@ -54,7 +54,10 @@ export async function compare(
     }
     if (measurement.hasOwnCores === true) {
       const callers = [...prepared.values()].flatMap(({ pids = [] }) => pids);
-      cores = await Cores.reserve([conditions.server, ...conditions.servers].map(({ pid }) => pid), callers);
+      cores = await Cores.reserve(
+        [conditions.server, ...conditions.servers].map(({ pid }) => pid),
+        callers,
+      );
     }
     const rounds = conditions.repetitions * (measurement.rounds ?? 1);
     for (let repetition = 0; repetition < rounds; repetition += 1) {

@@ -85,7 +85,12 @@ export async function runCrowd(
       fromMs,
       untilMs,
       longestWaitMs: largest([...waits, ...open]),
-      longestWaitSections: sectionsDuringLongestWait(all, sections, untilMs, done.flatMap(({ waitingSinceMs }) => waitingSinceMs)),
+      longestWaitSections: sectionsDuringLongestWait(
+        all,
+        sections,
+        untilMs,
+        done.flatMap(({ waitingSinceMs }) => waitingSinceMs),
+      ),
       shares,
       processorUs,
       ...used,

@@ -36,7 +36,10 @@ export const hot: Measurement = {
           const { sections, untilMs, longestWaitMs, longestWaitSections, shares } = await runCrowd(options, conditions);
           const rounds = longestWaitSections / (PROCESSES * conditions.callers);
           const drawn = sections.filter(({ startedAtMs }) => startedAtMs >= untilMs - DRAWN_MS);
-          return { values: [sections.length / conditions.seconds, longestWaitMs, rounds, jain(shares)], sections: drawn };
+          return {
+            values: [sections.length / conditions.seconds, longestWaitMs, rounds, jain(shares)],
+            sections: drawn,
+          };
         },
         async close() {},
       }),

@@ -63,7 +63,7 @@ async function prepare({ name }: Adapter, conditions: Conditions): Promise<Prepa
 function absent(adapter: Adapter): string | undefined {
   if (adapter.openQuorum !== undefined) return undefined;
   if (adapter.onlyFree !== undefined) return adapter.onlyFree;
-  if (adapter.role === "peer") return "its lock on several servers, if it has one, is not measured";
+  if (adapter.role === "peer") return "has no lock on several servers, or it is not measured";
   return withoutFairness(adapter) ?? "measured only on ioredis, like the peers";
 }
 

@@ -24,7 +24,13 @@ export const waiters: Measurement = {
       .filter(({ role }) => role !== "raw")
       .flatMap((adapter): readonly Entry[] => {
         if (adapter.role === "peer")
-          return [{ name: adapter.name, role: "peer", prepare: { absent: "not measured, because the target concerns only Holdfast" } }];
+          return [
+            {
+              name: adapter.name,
+              role: "peer",
+              prepare: { absent: "not measured, because the target concerns only Holdfast" },
+            },
+          ];
         if (adapter.client !== "ioredis" || adapter.onlyFree !== undefined) return [];
         return [entry(adapter, SHORT), { ...entry(adapter, LONG), yardstick: nameOf(adapter.name, SHORT) }];
       }),
