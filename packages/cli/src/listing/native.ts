@@ -12,5 +12,5 @@ export function onlyNative(verb: string, { protocol }: Pick<CommonFlags, "protoc
  * 64
  */
 export function notOnRedlock(verb: string, { topology }: Pick<CommonFlags, "topology">, whyAndWhatElse: string): void {
-  if (topology === "redlock") throw usageError(`${verb} is not to be had with --redlock: ${whyAndWhatElse}`);
+  if (topology === "redlock") throw usageError(`${verb} does not work with --redlock: ${whyAndWhatElse}`);
 }

@@ -66,7 +66,7 @@ describe("run exits with", () => {
     [
       "a semaphore on several servers",
       ["run", "a", "-N", "3", "--redlock", "--", "true"],
-      "-N is not to be had with --redlock",
+      "-N does not work with --redlock",
     ],
     [
       "several URLs without their topology",

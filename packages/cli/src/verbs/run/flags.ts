@@ -105,7 +105,7 @@ export function runPlan(call: Call, usualLeaseMs: number | undefined): RunPlan {
   const oncePer = periodOf(textOf(values, "once-per"));
   const untilSuccess = isGiven(values, "until-success");
   if (oncePer !== undefined && common.protocol.format !== "native") {
-    throw usageError(`--once-per is not to be had with --protocol ${common.protocol.format}`);
+    throw usageError(`--once-per does not work with --protocol ${common.protocol.format}`);
   }
   if (untilSuccess && oncePer === undefined) throw usageError("--until-success goes with --once-per");
   const isSkipOk = isGiven(values, "skip-ok");
@@ -180,12 +180,12 @@ function shapeOf(values: Values, topology: string, format: string): Shape {
   if (topology === "redlock") {
     throw usageError(
       flag === "-N"
-        ? "-N is not to be had with --redlock: three users could each get two of three servers, and all be admitted"
-        : `${flag} is not to be had with --redlock: there is no read-write lock on several servers`,
+        ? "-N does not work with --redlock: three users could each get two of three servers, and all be admitted"
+        : `${flag} does not work with --redlock: there is no read-write lock on several servers`,
     );
   }
   if (format === "timestamp" || (format === "redisson" && flag === "-N")) {
-    throw usageError(`${flag} is not to be had with --protocol ${format}`);
+    throw usageError(`${flag} does not work with --protocol ${format}`);
   }
   if (flag === "-N") return { permits: wholeOf(values, "limit", { min: 1, max: 1_000_000 }) as number };
   return flag === "-s" ? "read" : "write";

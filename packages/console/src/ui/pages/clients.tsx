@@ -125,7 +125,7 @@ export function ClientsPage(): JSX.Element {
           ) : (
             <>
               <p class="strong">No client uses a lock.</p>
-              <p>A process appears here at its first acquire, and disappears about a minute after its last.</p>
+              <p>A process appears here at its first acquire, and disappears when it has acquired nothing for a while.</p>
             </>
           )
         }
