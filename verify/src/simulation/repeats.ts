@@ -22,7 +22,7 @@ export function repeatsOf(seed: number, kind: string, processCount: number): Ses
     const leaseMs = random.pick([500, 1_000, 2_000, 3_000]);
     const gapMs = random.pick([1, 10, leaseMs / 20, leaseMs / 6]);
     let atMs = random.whole(500, 7_000);
-    for (let place = random.whole(2, 8); place > 0; place -= 1) {
+    for (let place = random.whole(6, 16); place > 0; place -= 1) {
       sessions.push({
         id: FIRST_ID + sessions.length,
         crowd: FIRST_CROWD + nth,

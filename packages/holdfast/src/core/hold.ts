@@ -286,9 +286,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   recheck(): void {
-    this.#sharedClaim?.recalled?.();
-    // A holder learns of changes from the replies to its renewals.
-    this.#renewer.check();
+    // A holder learns of other changes from the replies to its renewals.
+    if (this.#sharedClaim?.recalled?.() !== true) this.#renewer.check();
   }
 
   revoked(forced?: Forced): void {
@@ -407,8 +406,8 @@ export interface SharedClaim {
    */
   passOn(longestMs: number): boolean;
 
-  /** The server asks to release the lock soon, because another claim waits for it. */
-  recalled?(): void;
+  /** The server asks to release the lock soon, because another claim waits for it. Returns true if there is nothing to ask. */
+  recalled?(): boolean;
 
   /** The claim is given back, lost, or held by someone else. Callers that still wait for it need another claim. */
   over(): void;

@@ -16,7 +16,7 @@ import { type Moment, now } from "./time.js";
 // places in the queue and poll, and Holdfast replaces the connection.
 //
 // Invariants:
-// - Without waiters no check begins.
+// - Without waiters and retained claims no check begins.
 // - A stalled server, a frozen process or a lost reply never counts as a failed check.
 // - A connection is replaced at most once in `REOPEN_EVERY_MS`.
 
@@ -130,7 +130,7 @@ export class InboxCheck {
     this.#listening.delete(waiting);
   }
 
-  /** Called before each re-check of a waiter. Starts a check if one is due. */
+  /** Called before each re-check of a waiter, and for each claim that may be retained. Starts a check if one is due. */
   due(): void {
     const isQuiet = this.isDeaf || this.#elapsedMs(this.#heardAt) > STALE_MS;
     if (isQuiet && this.#elapsedMs(this.#checkedAt) > STALE_MS) this.#check();

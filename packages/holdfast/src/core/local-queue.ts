@@ -117,10 +117,11 @@ export class LocalQueue {
     return this.#waiting.length === 0 && this.#waiter === undefined && (this.#batch?.isServed ?? true);
   }
 
-  /** Adds a caller. @throws ClosedError, signal.reason */
+  /** Adds a caller. @throws ClosedError, RangeError, signal.reason */
   join(protocol: LockProtocol, options: ResolvedOptions, ends: CallerEnds): void {
     options.signal?.throwIfAborted();
     this.#session.assertOpen(protocol.name);
+    (protocol.retain as Retention | undefined)?.check(options);
     const caller = new Caller(this.#session.runtime, protocol, options, ends, (end) => this.#leave(caller, end));
     if (this.#retained?.serve(caller) === true) return;
     this.#waiting.push(caller);
@@ -170,7 +171,7 @@ export class LocalQueue {
     let claim: Claim;
     try {
       const block =
-        (protocol.retain as Retention | undefined)?.blockAfter(this.#retained, this.#leaseMs) ??
+        (protocol.retain as Retention | undefined)?.nextBlock(this.#session, protocol, this.#retained) ??
         (this.#isCrowd ? CROWD_BLOCK : BLOCK);
       claim = this.#session.newClaim(
         protocol.name,
@@ -262,8 +263,7 @@ export class LocalQueue {
   #failed(error: unknown): void {
     this.#waiter = undefined;
     this.#asker = undefined;
-    const callers = this.#waiting.splice(0);
-    for (const caller of callers) {
+    for (const caller of this.#waiting.splice(0)) {
       caller.leave();
       caller.ends.failed(error);
     }
@@ -282,13 +282,13 @@ export class LocalQueue {
   }
 
   /** Removes a caller from the queue. @returns the waiter of its pending claim; also as `last` if no other caller needs it */
-  #take(caller: Caller): { readonly waiter: Waiter | undefined; readonly last: Waiter | undefined } {
+  #take(caller: Caller): { readonly waiter?: Waiter | undefined; readonly last?: Waiter | undefined } {
     caller.leave();
     const at = this.#waiting.indexOf(caller);
-    if (at < 0) return { waiter: undefined, last: undefined };
+    if (at < 0) return {};
     this.#waiting.splice(at, 1);
     const waiter = this.#waiter;
-    if (this.#waiting.length > 0) return { waiter, last: undefined };
+    if (this.#waiting.length > 0) return { waiter };
     this.#waiter = undefined;
     this.#asker = undefined;
     return { waiter, last: waiter };

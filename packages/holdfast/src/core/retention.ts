@@ -1,19 +1,27 @@
 /** What a lock needs to retain its claims; `holdfast/retain` implements it, so that programs without it do not load it. */
 import type { Caller } from "./batch.js";
 import type { SharedClaim } from "./hold.js";
+import type { ResolvedOptions } from "./options.js";
 import type { Granted, LockProtocol } from "./protocol.js";
 import type { Session } from "./session.js";
 
 /** Says for how long this process keeps a lock after its last release. The result of `retain` of `holdfast/retain`. */
 export interface Retention {
   /**
+   * Called for each caller before it joins a local queue.
+   *
+   * @throws RangeError  the lease of the caller is too short for this retention
+   * @internal
+   */
+  check(options: Pick<ResolvedOptions, "leaseMs">): void;
+
+  /**
    * Returns how many tokens the next claim reserves, or undefined for the usual number.
    *
    * @param last  the last claim of the same callers, if it could be retained
-   * @throws RangeError  the lease is too short for this retention
    * @internal
    */
-  blockAfter(last: Retainable | undefined, leaseMs: number): number | undefined;
+  nextBlock(session: Session, protocol: LockProtocol, last: Retainable | undefined): number | undefined;
 
   /**
    * Returns the claim that was just granted, if it may be retained after its last release.

@@ -93,6 +93,9 @@ export class Session {
   /** Number of reconnects of the command connection. A client library may send a script twice when it reconnects. */
   commandReconnects = 0;
 
+  /** Number of reconnects of both connections. */
+  reconnects = 0;
+
   constructor(facts: {
     readonly store: Store;
     readonly runtime: Runtime;
@@ -370,6 +373,7 @@ export class Session {
       this.commandReconnects += 1;
       this.guard.serverMayHaveChanged();
     }
+    this.reconnects += 1;
     this.#reconnects[connection].happened();
   }
 

@@ -5,7 +5,7 @@
 import { checkWhole } from "../core/options.js";
 import type { Retention } from "../core/retention.js";
 import { checkKnown } from "../holdfast-options.js";
-import { FIRST_BLOCK, RetainedClaim } from "./retained-claim.js";
+import { RetainedClaim } from "./retained-claim.js";
 
 export type { Retention } from "../core/retention.js";
 
@@ -14,7 +14,8 @@ export interface RetainOptions {
   /**
    * How long the process may keep the lock after its first release, unless another caller waits for it. A longer time saves
    * more round trips. If the process crashes or freezes while it keeps the lock, others wait until the lease expires,
-   * whatever this time is. Whole milliseconds, 0 to a third of `leaseMs`.
+   * whatever this time is. After a refused `tryAcquire` of another process, the lock is not kept for this time. Whole
+   * milliseconds, 0 to a third of `leaseMs`. An `acquire` with a shorter lease rejects with a RangeError.
    */
   readonly forMs: number;
 }
@@ -43,15 +44,16 @@ export function retain(options: RetainOptions): Retention {
   // Checked just now.
   const retainMs = forMs as number;
   return {
-    blockAfter(last, leaseMs) {
+    check({ leaseMs }) {
       if (retainMs > leaseMs / 3) {
         throw new RangeError(`retain needs forMs of at most leaseMs / 3, ${Math.floor(leaseMs / 3)}; got ${retainMs}`);
       }
-      if (retainMs === 0) return undefined;
-      return last instanceof RetainedClaim ? last.nextBlock : FIRST_BLOCK;
+    },
+    nextBlock(session, { key }, last) {
+      return retainMs === 0 ? undefined : RetainedClaim.nextBlock(session, key, last);
     },
     keep(session, protocol, granted, isContended) {
-      return retainMs === 0 || isContended ? undefined : RetainedClaim.of(session, protocol, granted, retainMs);
+      return retainMs === 0 ? undefined : RetainedClaim.of(session, protocol, granted, isContended, retainMs);
     },
   };
 }

@@ -1,7 +1,8 @@
 /** A claim that this process keeps after its last release. See docs/adr/146. */
 import { type Caller, serve } from "../core/batch.js";
 import { publishAcquire } from "../core/events.js";
-import { type Granted, type LockProtocol, NOTHING_RUNS } from "../core/protocol.js";
+import type { InboxCheck } from "../core/inbox-check.js";
+import { type Claim, type Granted, type LockProtocol, NOTHING_RUNS } from "../core/protocol.js";
 import { cleanUp } from "../core/release.js";
 import type { Retainable } from "../core/retention.js";
 import { outsideRequests, type Runtime, type Timer } from "../core/runtime.js";
@@ -32,18 +33,54 @@ export function blockAfter(amount: number, passedUs: number): number {
  */
 const TURN_MS = 20;
 
+/** For how many locks a session remembers that others want them. A lock that is forgotten may be retained again. */
+const REMEMBERED = 1_000;
+/** A recall has come for a claim of the lock, and no claim was granted to this process since. */
+const RECALLED = Infinity;
+
 /** What the claims of one session share. */
 class Surroundings {
-  /** Number of reconnects of both connections. A recall may be lost while the inbox reconnects. */
-  reconnects = 0;
   readonly #runtime: Runtime;
+  /** The locks that others want, and until when they are not retained, in ms on the monotonic clock, by key. */
+  readonly #wanted = new Map<string, number>();
   #turnEndsAtMs: number | undefined;
 
-  constructor({ store, runtime }: Session) {
+  constructor({ runtime }: Session) {
     this.#runtime = runtime;
-    store.onReconnect(() => {
-      this.reconnects += 1;
-    });
+  }
+
+  /** A claim of the lock was recalled: others want the lock. */
+  recalled(key: string): void {
+    this.#want(key, RECALLED);
+  }
+
+  /**
+   * Returns whether a claim that was just granted may be retained.
+   *
+   * If it had to wait, others queue for the lock, so the next claim is not retained. If it is the first one after a recall and did
+   * not wait, the other process has no place in the queue. Then no claim is retained for `retainMs`, so that the next attempt of
+   * that process can find the lock free.
+   */
+  granted(key: string, isContended: boolean, retainMs: number): boolean {
+    const untilMs = this.#wanted.get(key);
+    if (untilMs === undefined && !isContended) return true;
+    if (untilMs === undefined || untilMs === RECALLED)
+      this.#want(key, this.#runtime.monotonicMs() + (isContended ? 0 : retainMs));
+    return false;
+  }
+
+  /** Whether the next claim of this lock may be retained. Called once for each claim. */
+  mayRetainNext(key: string): boolean {
+    const untilMs = this.#wanted.get(key);
+    if (untilMs === undefined) return true;
+    if (this.#runtime.monotonicMs() >= untilMs) this.#wanted.delete(key);
+    return false;
+  }
+
+  #want(key: string, untilMs: number): void {
+    this.#wanted.set(key, untilMs);
+    const [oldest] = this.#wanted.keys();
+    if (this.#wanted.size > REMEMBERED && oldest !== undefined) this.#wanted.delete(oldest);
   }
 
   /** Whether callers were served for `TURN_MS` and the event loop has not turned since. Called for each caller. */
@@ -72,6 +109,11 @@ function surroundingsOf(session: Session): Surroundings {
   return found;
 }
 
+/** Whether the scripts send a recall to this claim, see lua/recall. */
+function isRecallable({ amount }: Claim): boolean {
+  return amount % 2 === 1;
+}
+
 /** Claims to give back before this process exits. */
 const kept = new Set<RetainedClaim>();
 
@@ -85,6 +127,7 @@ function endAll(): void {
  * Invariants:
  * - It is kept only if no other claim can be in the queue without having sent a recall: it was granted by the first reply, the
  *   inbox was open then, and no connection has been replaced since.
+ * - It is kept only if the scripts send recalls to it, and no recall came for an earlier claim: see `Surroundings.granted`.
  * - It is kept, and reused, only within `retainMs` of its first release and with more than half of its first lease left. Both
  *   clocks must say so at that moment. The timer only gives the claim back if no caller comes.
  * - While it is kept, none of its requests is under way, because a claim that was renewed is not kept.
@@ -96,6 +139,7 @@ export class RetainedClaim implements Retainable, Occupant {
   readonly #granted: Granted;
   readonly #retainMs: number;
   readonly #surroundings: Surroundings;
+  readonly #check: InboxCheck | undefined;
   readonly #reconnects: number;
   #isTurnOver = false;
   #served = 1;
@@ -111,20 +155,44 @@ export class RetainedClaim implements Retainable, Occupant {
     this.#granted = granted;
     this.#retainMs = retainMs;
     this.#surroundings = surroundingsOf(session);
-    this.#reconnects = this.#surroundings.reconnects;
+    // While no claim waits, nothing else notices that messages do not arrive. Not in a cluster, where the echo would replace the one
+    // of a waiter whose channel uses the same connection.
+    this.#check = session.store.shardInbox === undefined ? session.inboxCheck({}) : undefined;
+    this.#check?.due();
+    this.#reconnects = session.reconnects;
   }
 
   /**
-   * Returns the claim of a grant, unless a copy of its request may still run, the grant was sent by message, or an earlier recall
-   * may be lost because the inbox is not open.
+   * Returns the claim of a grant, unless others want the lock, a copy of its request may still run, the grant was sent by message,
+   * or an earlier recall may be lost because the inbox is not open.
+   *
+   * @param isContended  whether the claim had to wait, or other callers of this process wait for the lock
    */
-  static of(session: Session, protocol: LockProtocol, granted: Granted, retainMs: number): RetainedClaim | undefined {
+  static of(
+    session: Session,
+    protocol: LockProtocol,
+    granted: Granted,
+    isContended: boolean,
+    retainMs: number,
+  ): RetainedClaim | undefined {
     const isPlain = granted.mayStillRun === NOTHING_RUNS && granted.isHandedOver !== true;
-    return isPlain && session.clientInbox.isOpen ? new RetainedClaim(session, protocol, granted, retainMs) : undefined;
+    const isFree = surroundingsOf(session).granted(protocol.key, isContended, retainMs);
+    if (!isFree || !isPlain || !isRecallable(granted.claim) || !session.clientInbox.isOpen) return undefined;
+    return new RetainedClaim(session, protocol, granted, retainMs);
   }
 
-  /** How many tokens the next claim reserves: more only if this claim has used all of its own, or did not stand still. */
-  get nextBlock(): number {
+  /**
+   * Returns how many tokens the next claim of a lock reserves; undefined if it must not be retained.
+   *
+   * @param last  the last claim of the same callers, if it could be retained
+   */
+  static nextBlock(session: Session, key: string, last: Retainable | undefined): number | undefined {
+    if (!surroundingsOf(session).mayRetainNext(key)) return undefined;
+    return last instanceof RetainedClaim ? last.#nextBlock() : FIRST_BLOCK;
+  }
+
+  /** More tokens than the first claim only if this one has used all of its own, or did not stand still. */
+  #nextBlock(): number {
     const { claim, setAt } = this.#granted;
     if (this.#served < claim.amount && !this.#isTurnOver) return FIRST_BLOCK;
     return blockAfter(claim.amount, (this.#session.runtime.monotonicMs() - setAt.monotonicMs) * 1_000);
@@ -139,7 +207,7 @@ export class RetainedClaim implements Retainable, Occupant {
     this.#isKept = true;
     this.#session.admit(this.#granted.claim, this);
     if (this.#timer === undefined) {
-      this.#timer = outsideRequests(() => runtime.startTimer(() => this.recalled(), leftMs, false));
+      this.#timer = outsideRequests(() => runtime.startTimer(() => this.#giveBack(), leftMs, false));
       this.#session.retained ??= new Map();
       this.#session.retained.set(this.#protocol.key, this);
       if (kept.size === 0) process.on("beforeExit", endAll);
@@ -155,7 +223,7 @@ export class RetainedClaim implements Retainable, Occupant {
     // A lease that is not renewed must last for its full length, so it needs a new claim.
     if (this.#isTurnOver || !caller.options.renew) this.#isRecalled = true;
     if (!this.#isKept || this.#leftMs(at) <= 0) {
-      this.recalled();
+      this.#giveBack();
       return false;
     }
     this.#isKept = false;
@@ -169,9 +237,18 @@ export class RetainedClaim implements Retainable, Occupant {
     return true;
   }
 
-  recalled(): void {
+  /** Gives the claim back, now or when its present lease ends. */
+  #giveBack(): void {
     this.#isRecalled = true;
     void this.end();
+  }
+
+  recalled(): boolean {
+    // A claim that a caller of this process waits for is recalled too, by the request of that caller.
+    if (!this.#isRecalled) this.#surroundings.recalled(this.#protocol.key);
+    this.#giveBack();
+    // The recall shows that this claim holds the lock.
+    return true;
   }
 
   async end(): Promise<void> {
@@ -198,26 +275,31 @@ export class RetainedClaim implements Retainable, Occupant {
   }
 
   revoked(): void {
-    this.recalled();
+    this.#giveBack();
   }
 
   reconnected(): void {
-    this.recalled();
+    this.#giveBack();
   }
 
   ended(): void {
-    this.recalled();
+    this.#giveBack();
   }
 
   async close(): Promise<void> {
     await this.end();
   }
 
+  /** Whether a recall would arrive, as far as this process knows. */
+  #hears(): boolean {
+    return this.#session.clientInbox.isOpen && this.#check?.isDeaf !== true;
+  }
+
   /** For how long the claim may be kept from `at`, in ms; 0 if it may not. */
   #leftMs(at: Moment): number {
     const { claim, setAt } = this.#granted;
-    const isUsable = !this.#isRecalled && this.#served < claim.amount && this.#session.clientInbox.isOpen;
-    if (!isUsable || this.#surroundings.reconnects !== this.#reconnects || this.#until === undefined) return 0;
+    const isUsable = !this.#isRecalled && this.#served < claim.amount && this.#hears();
+    if (!isUsable || this.#session.reconnects !== this.#reconnects || this.#until === undefined) return 0;
     return Math.min(msFrom(at, this.#until), msFrom(at, validUntil(setAt, claim.leaseMs)) - claim.leaseMs / 2);
   }
 }

@@ -95,6 +95,31 @@ export function retainContract(subject: StoreUnderTest): void {
     await (lease as Lease | null)?.release();
   });
 
+  test("after a refused tryAcquire of another client, the mutex is free between two callers", async () => {
+    await retained();
+    expect(await scene.rival.tryAcquire(LEASE)).toBeNull();
+    await isFree();
+    for (let i = 0; i < 3; i += 1) {
+      await (await scene.lock.acquire(LEASE)).release();
+      const lease = await scene.rival.tryAcquire(LEASE);
+      expect(lease).not.toBeNull();
+      await lease?.release();
+    }
+  });
+
+  test("after another client has waited, the mutex is retained again", async () => {
+    await retained();
+    const lease = await scene.lock.acquire(LEASE);
+    const waiting = scene.rival.acquire(LEASE);
+    await scene.queued(1);
+    await lease.release();
+    const next = scene.lock.acquire(LEASE);
+    await scene.queued(1);
+    await (await waiting).release();
+    await (await next).release();
+    await retained();
+  });
+
   test("tryAcquire of the same client gets a retained mutex", async () => {
     const { token } = await retained();
     const lease = await scene.lock.tryAcquire(LEASE);
@@ -130,11 +155,15 @@ export function retainContract(subject: StoreUnderTest): void {
     await (await scene.lock.acquire(LEASE)).release();
   });
 
-  test("a multi-lock of another client gets a retained mutex", async () => {
+  test("a multi-lock of another client that waits gets a retained mutex", async () => {
     await retained();
     const both = scene.rivalHoldfast.multiLock([scene.name, `${scene.name}:other`]);
     await (await both.acquire(LEASE)).release();
+  });
+
+  test("a refused multi-lock of another client makes a retained mutex free", async () => {
     await retained();
+    const both = scene.rivalHoldfast.multiLock([scene.name, `${scene.name}:other`]);
     await until(async () => {
       const lease = await both.tryAcquire(LEASE);
       await lease?.release();
@@ -195,8 +224,16 @@ export function retainContract(subject: StoreUnderTest): void {
     expect(() => holdfast.mutex(name, { retain: 2_000 as never })).toThrow("without key; got 2000");
     expect(() => retain({ forMs: -1 })).toThrow("forMs must be a whole number from 0 to 10512000000; got -1");
     expect(() => retain(2_000 as never)).toThrow("options must be an object with forMs; got 2000");
-    const error: unknown = await lock.acquire({ leaseMs: 599_999 }).catch((reason: unknown) => reason);
+    // Callers with another `retain`, or without it, do not notice.
+    const held = await scene.rival.acquire(LEASE);
+    const short = { leaseMs: 599_999, waitMs: LONG_MS };
+    const waiting = [holdfast.mutex(name), holdfast.mutex(name, { retain: retain({ forMs: 1 }) })].map((other) =>
+      other.acquire(short),
+    );
+    const error: unknown = await lock.acquire(short).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(RangeError);
     expect(error).toMatchObject({ message: "retain needs forMs of at most leaseMs / 3, 199999; got 200000" });
+    await held.release();
+    for (const lease of waiting) await (await lease).release();
   });
 }

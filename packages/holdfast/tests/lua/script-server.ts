@@ -11,6 +11,8 @@ export const KEYS: Readonly<Record<string, string>> = {
   queue: "hf:mutex:{t}:queue",
   handed: "hf:mutex:{t}:handed",
   pause: "hf:mutex:{t}:pause",
+  condition: "hf:mutex:{t}:condition:c",
+  signalled: "hf:mutex:{t}:condition:c:signalled",
   client: "hf:client:t",
   inbox: "hf:in:{t}:A",
   resumed: "hf:mutex:{t}:resumed",

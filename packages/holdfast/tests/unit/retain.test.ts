@@ -1,5 +1,6 @@
 /** Claims that are kept after their last release, on a manual clock. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Echo } from "../../src/core/inbox-check.js";
 import type { Lease } from "../../src/core/lease.js";
 import { retain } from "../../src/retain/index.js";
 import { blockAfter } from "../../src/retain/retained-claim.js";
@@ -9,6 +10,8 @@ const RETAIN_MS = 5_000;
 const LEASE_MS = 30_000;
 const TOKEN = 7;
 const BLOCK = 31;
+/** The tokens of a claim that is not retained. */
+const USUAL = 32;
 
 let world: ScriptedLock;
 beforeEach(async () => {
@@ -20,8 +23,8 @@ afterEach(async () => {
   await world.session.close();
 });
 
-function worldOf(forMs: number): ScriptedLock {
-  const made = new ScriptedLock({ takesTurns: true, isHandedOff: true });
+function worldOf(forMs: number, echo?: Echo): ScriptedLock {
+  const made = new ScriptedLock({ takesTurns: true, isHandedOff: true, ...(echo && { echo }) });
   Object.assign(made.protocol, { retain: retain({ forMs }) });
   return made;
 }
@@ -35,6 +38,30 @@ async function turn(): Promise<Lease> {
   const lease = await world.lock.acquire();
   expect(await lease.release()).toBe("released");
   return lease;
+}
+
+/** Acquires and releases `count` times. Returns how many tokens each new claim reserved. */
+async function amounts(count: number): Promise<unknown[]> {
+  const since = world.sent.length;
+  for (let i = 0; i < count; i += 1) await turn();
+  return world.sent.slice(since).flatMap(({ verb, claim }) => (verb === "acquire" ? [claim?.amount] : []));
+}
+
+/** The newest claim is recalled. */
+function recall(): void {
+  world.store.push(`~${world.lastNumber}`);
+}
+
+/** A caller waits for the lock, which another claim holds, and gets it by message. */
+async function turnAfterWait(): Promise<void> {
+  const { acquire } = world.answers;
+  world.answers.acquire = async () => ({ outcome: "waiting", restMs: LEASE_MS, nowUs: NOW_US });
+  const waiting = watch(world.lock.acquire());
+  await world.runtime.advance(5);
+  world.answers.acquire = acquire;
+  world.store.push(`+${world.lastNumber} ${TOKEN} ${NOW_US + 5_000}`);
+  await world.runtime.advance(5);
+  await waiting.value?.release();
 }
 
 describe("within the retention", () => {
@@ -174,6 +201,46 @@ describe("a recall", () => {
     expect(verbs()).toEqual(["acquire", "release"]);
   });
 
+  test("of a claim in use causes no renewal, because its sender has just seen the lease", async () => {
+    const lease = await world.lock.acquire();
+    recall();
+    await world.runtime.advance(LEASE_MS / 3 - 1);
+    expect(verbs()).toEqual(["acquire"]);
+    await lease.release();
+  });
+
+  test("after which the lock is free makes it not be retained for `forMs`", async () => {
+    await turn();
+    recall();
+    expect(await amounts(2)).toEqual([USUAL, USUAL]);
+    await world.runtime.advance(RETAIN_MS - 1);
+    expect(await amounts(2)).toEqual([USUAL, USUAL]);
+    await world.runtime.advance(1);
+    // The claim that notices the end of that time is the last one that is not retained.
+    expect(await amounts(BLOCK)).toEqual([USUAL, BLOCK]);
+  });
+
+  test("after which another caller gets the lock makes only two more claims not be retained", async () => {
+    await turn();
+    recall();
+    await turnAfterWait();
+    expect(await amounts(BLOCK)).toEqual([USUAL, BLOCK]);
+  });
+
+  test("that a caller of this process caused does not count as the wish of another process", async () => {
+    const lease = await world.lock.acquire();
+    const number = world.lastNumber;
+    const { acquire } = world.answers;
+    world.answers.acquire = async () => ({ outcome: "waiting", restMs: LEASE_MS, nowUs: NOW_US });
+    const waiting = watch(world.lock.acquire({ waitMs: 1_000 }));
+    world.store.push(`~${number}`);
+    await world.runtime.advance(1_000);
+    expect(waiting.state).toBe("rejected");
+    world.answers.acquire = acquire;
+    await lease.release();
+    expect(await amounts(2)).toEqual([BLOCK]);
+  });
+
   test("is implied by a caller of this process that has to wait", async () => {
     const lease = await world.lock.acquire();
     world.answers.acquire = async () => ({ outcome: "waiting", restMs: LEASE_MS, nowUs: NOW_US });
@@ -246,13 +313,35 @@ describe("a claim is not kept", () => {
   );
 
   test("if it had to wait, because others may wait behind it", async () => {
-    world.answers.acquire = async () => ({ outcome: "waiting", restMs: LEASE_MS, nowUs: NOW_US });
-    const waiting = watch(world.lock.acquire());
-    await world.runtime.advance(5);
-    world.store.push(`+${world.lastNumber} ${TOKEN} ${NOW_US + 5_000}`);
-    await world.runtime.advance(5);
-    await waiting.value?.release();
+    await turnAfterWait();
     expect(verbs()).toEqual(["acquire", "extend", "release"]);
+  });
+
+  test("while messages do not arrive, which an echo shows", async () => {
+    let isHeard = false;
+    world = worldOf(RETAIN_MS, {
+      async send({ number }) {
+        if (isHeard) world.store.push(`=${number}`);
+        return isHeard;
+      },
+      onDeaf: () => {},
+    });
+    await world.session.clientInbox.open(1_000);
+    expect(await amounts(2)).toEqual([BLOCK]);
+    await world.runtime.advance(RETAIN_MS);
+    const since = world.sent.length;
+    // The echo is sent while the first lease is held.
+    const lease = await world.lock.acquire();
+    await world.runtime.advance(0);
+    await lease.release();
+    await turn();
+    expect(verbs(since)).toEqual(["acquire", "release", "acquire", "release"]);
+    isHeard = true;
+    await world.runtime.advance(RETAIN_MS);
+    const last = await world.lock.acquire();
+    await world.runtime.advance(0);
+    await last.release();
+    expect(await amounts(BLOCK - 1)).toEqual([]);
   });
 
   test("if an earlier request of it may still run", async () => {
@@ -272,7 +361,7 @@ describe("a claim is not kept", () => {
     await world.session.clientInbox.open(1_000);
     await turn();
     expect(verbs()).toEqual(["acquire", "release"]);
-    expect(world.sent[0]?.claim?.amount).toBe(32);
+    expect(world.sent[0]?.claim?.amount).toBe(USUAL);
   });
 });
 
@@ -292,7 +381,7 @@ describe("tokens", () => {
     expect([await useUp(1), await useUp(1), await useUp(1)]).toEqual([31, 63, 127]);
     await turn();
     expect(world.sent.at(-1)?.claim?.amount).toBe(255);
-    world.store.push(`~${world.lastNumber}`);
+    await world.runtime.advance(RETAIN_MS);
     await turn();
     expect(world.sent.at(-1)?.claim?.amount).toBe(31);
   });

@@ -31,7 +31,7 @@ export const RETAINING: readonly Tooth[] = [
     id: "recall-in-use-ignored",
     bugs: [],
     mistake: "a recall that comes while the lock is in use is forgotten at the release",
-    patches: [patch("core/hold.ts", "    this.#sharedClaim?.recalled?.();\n", "")],
+    patches: [patch("core/hold.ts", "if (this.#sharedClaim?.recalled?.() !== true) this.#renewer", "this.#renewer")],
     catcher: test(UNIT, "of a claim in use makes its lease be released as usual"),
   },
   {
@@ -56,7 +56,7 @@ export const RETAINING: readonly Tooth[] = [
     bugs: [],
     mistake: "a lock that others wait for is retained, because it was granted by message",
     patches: [
-      patch("retain/index.ts", "retainMs === 0 || isContended ? undefined", "retainMs === 0 ? undefined"),
+      patch(CLAIM, "granted(protocol.key, isContended, retainMs)", "granted(protocol.key, false, retainMs)"),
       patch(CLAIM, "granted.mayStillRun === NOTHING_RUNS && granted.isHandedOver !== true", "granted.token > 0"),
     ],
     catcher: test(UNIT, "if it had to wait, because others may wait behind it"),

@@ -78,7 +78,7 @@ export const SHARING: readonly Tooth[] = [
     id: "one-leaves-for-all",
     bugs: [],
     mistake: "who leaves takes the claim with it that others wait for too",
-    patches: [patch(QUEUE, "    if (this.#waiting.length > 0) return { waiter, last: undefined };\n", "")],
+    patches: [patch(QUEUE, "    if (this.#waiting.length > 0) return { waiter };\n", "")],
     catcher: simulation("mutex", "L2", "L4", "L7"),
   },
   {
