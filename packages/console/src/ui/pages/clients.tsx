@@ -125,7 +125,9 @@ export function ClientsPage(): JSX.Element {
           ) : (
             <>
               <p class="strong">No client uses a lock.</p>
-              <p>A process appears here at its first acquire, and disappears when it has acquired nothing for a while.</p>
+              <p>
+                A process appears here at its first acquire, and disappears when it has acquired nothing for a while.
+              </p>
             </>
           )
         }
