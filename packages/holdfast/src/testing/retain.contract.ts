@@ -107,19 +107,6 @@ export function retainContract(subject: StoreUnderTest): void {
     }
   });
 
-  test("after another client has waited, the mutex is retained again", async () => {
-    await retained();
-    const lease = await scene.lock.acquire(LEASE);
-    const waiting = scene.rival.acquire(LEASE);
-    await scene.queued(1);
-    await lease.release();
-    const next = scene.lock.acquire(LEASE);
-    await scene.queued(1);
-    await (await waiting).release();
-    await (await next).release();
-    await retained();
-  });
-
   test("tryAcquire of the same client gets a retained mutex", async () => {
     const { token } = await retained();
     const lease = await scene.lock.tryAcquire(LEASE);
