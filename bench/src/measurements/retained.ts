@@ -46,7 +46,8 @@ function entryOf(name: string): Entry {
       const redis = await newIoredis(connection);
       const holdfast = createHoldfast({ redis, leaseMs: LEASE_MS });
       const options = name === RETAINED ? { retain: retain({ forMs: FOR_MS }) } : {};
-      const mutex = holdfast.mutex("bench:retained", options);
+      // A name for each: a lock that others use is not retained for a while.
+      const mutex = holdfast.mutex(`bench:${name}`, options);
       const run = async (): Promise<Run> => {
         const before = await infoNumber(control, "stats", "total_commands_processed");
         const beganAt = performance.now();

@@ -57,15 +57,15 @@ class Surroundings {
   /**
    * Returns whether a claim that was just granted may be retained.
    *
-   * If it had to wait, others queue for the lock, so the next claim is not retained. If it is the first one after a recall and did
-   * not wait, the other process has no place in the queue. Then no claim is retained for `retainMs`, so that the next attempt of
-   * that process can find the lock free.
+   * If others wait for the lock, the next claim is not retained. If it is the first one after a recall and no other holder handed it
+   * over, the other process has no place in the queue. Then no claim is retained for `retainMs`, so that the next attempt of that
+   * process can find the lock free.
    */
-  granted(key: string, isContended: boolean, retainMs: number): boolean {
+  granted(key: string, isContended: boolean, isHandedOver: boolean, retainMs: number): boolean {
     const untilMs = this.#wanted.get(key);
     if (untilMs === undefined && !isContended) return true;
-    if (untilMs === undefined || untilMs === RECALLED)
-      this.#want(key, this.#runtime.monotonicMs() + (isContended ? 0 : retainMs));
+    const notForMs = untilMs === RECALLED && !isHandedOver ? retainMs : 0;
+    if (untilMs === undefined || untilMs === RECALLED) this.#want(key, this.#runtime.monotonicMs() + notForMs);
     return false;
   }
 
@@ -175,8 +175,9 @@ export class RetainedClaim implements Retainable, Occupant {
     isContended: boolean,
     retainMs: number,
   ): RetainedClaim | undefined {
-    const isPlain = granted.mayStillRun === NOTHING_RUNS && granted.isHandedOver !== true;
-    const isFree = surroundingsOf(session).granted(protocol.key, isContended, retainMs);
+    const isHandedOver = granted.isHandedOver === true;
+    const isPlain = granted.mayStillRun === NOTHING_RUNS && !isHandedOver;
+    const isFree = surroundingsOf(session).granted(protocol.key, isContended, isHandedOver, retainMs);
     if (!isFree || !isPlain || !isRecallable(granted.claim) || !session.clientInbox.isOpen) return undefined;
     return new RetainedClaim(session, protocol, granted, retainMs);
   }

@@ -220,6 +220,30 @@ describe("a recall", () => {
     expect(await amounts(BLOCK)).toEqual([USUAL, BLOCK]);
   });
 
+  test("has that effect also if callers of this process then wait for each other", async () => {
+    await turn();
+    recall();
+    const { acquire } = world.answers;
+    let reply = (): void => {};
+    world.answers.acquire = () =>
+      new Promise((resolve) => {
+        reply = () => resolve({ outcome: "granted", token: TOKEN });
+      });
+    const first = watch(world.lock.acquire());
+    await world.runtime.advance(5);
+    const second = watch(world.lock.acquire());
+    world.answers.acquire = acquire;
+    reply();
+    await world.runtime.advance(0);
+    await first.value?.release();
+    await world.runtime.advance(0);
+    await second.value?.release();
+    expect([first.state, second.state]).toEqual(["fulfilled", "fulfilled"]);
+    expect(await amounts(2)).toEqual([USUAL, USUAL]);
+    await world.runtime.advance(RETAIN_MS - 10);
+    expect(await amounts(2)).toEqual([USUAL, USUAL]);
+  });
+
   test("after which another caller gets the lock makes only two more claims not be retained", async () => {
     await turn();
     recall();
