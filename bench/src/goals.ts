@@ -8,11 +8,6 @@ export interface GoalRun {
   readonly targets: readonly Target[];
 }
 
-/** Targets that no measurement decides so far. */
-const NOT_MEASURED: readonly (readonly [what: string, bound: string])[] = [
-  ["a lease renewed by a native command, server time", "≤ 1.5 µs"],
-];
-
 /** Between these lines of a page stands the table. */
 const BEGIN = "<!-- goals: begin -->";
 const END = "<!-- goals: end -->";
@@ -30,9 +25,8 @@ export function goalsTable(runs: readonly GoalRun[]): string {
     const found = servers.map((server) => targetsOf(runs, server, what));
     return [what, boundsOf(servers, found), ...found.map(cellOf)];
   });
-  const open = NOT_MEASURED.map(([what, bound]) => [what, bound, ...servers.map(() => "not measured")]);
   const header = ["row", "target", ...servers.map((server) => `${server}, ${countOf(runs, server)}`)];
-  return [header, header.map((_, i) => (i === 0 ? "---" : "---:")), ...lines, ...open]
+  return [header, header.map((_, i) => (i === 0 ? "---" : "---:")), ...lines]
     .map((cells) => `| ${cells.join(" | ")} |`)
     .join("\n");
 }
@@ -65,7 +59,15 @@ function cellOf(targets: readonly Target[]): string {
   const isReached = targets.some(({ reached }) => reached === false)
     ? false
     : targets.every(({ reached }) => reached === true) || null;
-  return `${targets.map(({ measured }) => measured).join(", ")}: ${verdict(isReached).toLowerCase()}`;
+  return `${joined(targets.map(({ measured }) => measured))}: ${verdict(isReached).toLowerCase()}`;
+}
+
+/** Several results of one row, with a unit that they share once. */
+function joined(results: readonly string[]): string {
+  const parts = results.map((result) => /^([\d.,]+)(.*)$/.exec(result) ?? [result, result, ""]);
+  const units = new Set(parts.map(([, , unit]) => unit));
+  if (new Set(results).size === 1) return results[0] ?? "";
+  return units.size === 1 ? `${parts.map(([, number]) => number).join(", ")}${[...units][0]}` : results.join(", ");
 }
 
 function countOf(runs: readonly GoalRun[], server: string): string {

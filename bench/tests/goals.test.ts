@@ -21,12 +21,19 @@ it("a target is reached on a server if it is in every run there, and open if a r
     run("Valkey 9.1", "≤ 1.25 × raw", "1.1 × raw", true),
     run("Redis 8.2", "≤ 1.35 × raw", "not measured", null),
   ];
-  const [header, , line, ...open] = goalsTable(runs).split("\n");
+  const [header, , line, ...more] = goalsTable(runs).split("\n");
   expect(header).toBe("| row | target | Redis 7.0, 2 runs | Valkey 9.1, 2 runs | Redis 8.2, 1 run |");
   expect(line).toBe(
-    "| lone pair | ≤ 1.35 × raw (Redis 7.0), ≤ 1.25 × raw (Valkey 9.1), ≤ 1.35 × raw (Redis 8.2) | 1.3 × raw, 1.4 × raw: missed | 1.2 × raw, 1.1 × raw: reached | not measured: open |",
+    "| lone pair | ≤ 1.35 × raw (Redis 7.0), ≤ 1.25 × raw (Valkey 9.1), ≤ 1.35 × raw (Redis 8.2) | 1.3, 1.4 × raw: missed | 1.2, 1.1 × raw: reached | not measured: open |",
   );
-  for (const row of open) expect(row).toContain("| not measured | not measured | not measured |");
+  expect(more).toEqual([]);
+});
+
+it("results with different units are shown with each unit, and equal results once", () => {
+  const cells = (...measured: string[]): string | undefined =>
+    goalsTable(measured.map((one) => run("Redis", "≥ 20 ×", one, true))).split("\n")[2];
+  expect(cells("20.3 × verrou", "21.1 × rueidislock")).toContain("| 20.3 × verrou, 21.1 × rueidislock: reached |");
+  expect(cells("77.8 kB", "77.8 kB")).toContain("| 77.8 kB: reached |");
 });
 
 it("the table takes the place between its marks, and nothing else of the page changes", () => {

@@ -59,7 +59,9 @@ async function prepare(name: string): Promise<Prepared> {
   const packed = name === OURS || name === MUTEX ? await asPublished() : undefined;
   const file = name === MUTEX ? "dist/mutexes.js" : "dist/index.js";
   const url = packed === undefined ? import.meta.resolve(name) : pathToFileURL(join(packed, file)).href;
-  const size = await sizeOf(url, name === MUTEX ? "{ createMutexes, ioredis }" : "*");
+  // Some peers have only a default export, which `export *` leaves out.
+  const everything = packed === undefined ? "* as all" : "*";
+  const size = await sizeOf(url, name === MUTEX ? "{ createMutexes, ioredis }" : everything);
   const once = async (): Promise<number> => {
     const { stdout } = await run(process.execPath, ["--no-warnings", "--input-type=module", "-e", PROGRAM, url]);
     return Number(stdout);
