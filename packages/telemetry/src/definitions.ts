@@ -175,7 +175,7 @@ export const GAUGES: Readonly<
   },
   permitsLimit: {
     name: "holdfast.semaphore.permits.limit",
-    help: "Permits that this process declares, or the largest number if the group has several semaphores.",
+    help: "Permits declared in this process for the group's semaphore, or for the largest of several.",
     unit: "{permit}",
   },
   leaderActive: { name: "holdfast.leader.active", help: "1 while this process leads.", unit: "1" },

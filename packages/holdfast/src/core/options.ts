@@ -60,7 +60,7 @@ export interface AcquireOptions extends TryAcquireOptions {
   readonly fairness?: Fairness | undefined;
 
   /**
-   * Whether to wait, at most for `waitMs`, while the lock is paused. With false, the call rejects with PausedError
+   * Whether to wait while the lock is paused, for at most `waitMs`. With false, the call rejects with PausedError
    * immediately, because a pause may last for days. Callers that queued before the pause keep their places in any case.
    * @default false
    */

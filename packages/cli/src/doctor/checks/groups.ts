@@ -64,7 +64,7 @@ export const redlock: Check = {
   id: "redlock",
   reads: "the number of servers, their `run_id`, and which of them are replicas of others",
   levels:
-    "critical if one server is listed twice, or is a replica of another; warning if their number is even or below 3",
+    "critical if one server is listed twice, or is a replica of another; warning if there are fewer than 3 or an even number",
   risk: 'A "majority" may be one machine: then one failure stops all locks, or two clients may hold the same lock.',
   fix: "use 3 or 5 independent servers, none a replica of another, each with appendonly yes and appendfsync always",
   families: [],

@@ -91,7 +91,7 @@ export const scripts: Check = {
 export const pubsub: Check = {
   id: "pubsub",
   reads:
-    "a message that a script publishes to the doctor's own inbox: how many receivers the server counts, and when it arrives",
+    "how many receivers the server counts for a message that a script publishes to the doctor's own inbox, and when it arrives",
   levels:
     "critical if the message arrives, but the server counts 0 receivers; warning if it does not arrive, takes over 100 ms, or has more than 1 receiver",
   risk: "A release skips waiters whose message has 0 receivers, so a wrong count makes it skip live waiters. A grant that does not arrive blocks the lock for one lease.",
