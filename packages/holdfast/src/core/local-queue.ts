@@ -224,8 +224,13 @@ export class LocalQueue {
     // This grant shows that the previous claim has ended. Its holder may not know that yet, and when it notices, it may add
     // callers.
     if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);
-    const isContended = hasWaited || this.#waiting.length > 0;
-    this.#retained = (protocol.retain as Retention | undefined)?.keep(this.#session, protocol, granted, isContended);
+    this.#retained = (protocol.retain as Retention | undefined)?.keep(
+      this.#session,
+      protocol,
+      granted,
+      hasWaited,
+      this.#waiting.length,
+    );
     if (this.#serve(granted, callers)) {
       this.#lastClaim = granted.claim;
       // If the first reply was the grant, no deadline timer runs yet. The waiter no longer keeps the process alive, so the

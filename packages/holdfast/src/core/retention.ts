@@ -26,10 +26,17 @@ export interface Retention {
   /**
    * Returns the claim that was just granted, if it may be retained after its last release.
    *
-   * @param isContended  whether the claim had to wait, or other callers of this process wait for the lock
+   * @param hasWaited  whether the claim had to wait
+   * @param callers    how many other callers of this process wait for the lock
    * @internal
    */
-  keep(session: Session, protocol: LockProtocol, granted: Granted, isContended: boolean): Retainable | undefined;
+  keep(
+    session: Session,
+    protocol: LockProtocol,
+    granted: Granted,
+    hasWaited: boolean,
+    callers: number,
+  ): Retainable | undefined;
 }
 
 /** A claim that this process keeps after its last release, so that the next caller gets it without a request. */

@@ -52,8 +52,8 @@ export function retain(options: RetainOptions): Retention {
     nextBlock(session, { key }, last) {
       return retainMs === 0 ? undefined : RetainedClaim.nextBlock(session, key, last);
     },
-    keep(session, protocol, granted, isContended) {
-      return retainMs === 0 ? undefined : RetainedClaim.of(session, protocol, granted, isContended, retainMs);
+    keep(session, protocol, granted, hasWaited, callers) {
+      return retainMs === 0 ? undefined : RetainedClaim.of(session, protocol, granted, hasWaited, callers, retainMs);
     },
   };
 }

@@ -57,14 +57,14 @@ class Surroundings {
   /**
    * Returns whether a claim that was just granted may be retained.
    *
-   * If others wait for the lock, the next claim is not retained. If it is the first one after a recall and no other holder handed it
-   * over, the other process has no place in the queue. Then no claim is retained for `retainMs`, so that the next attempt of that
-   * process can find the lock free.
+   * If others wait for the lock, the next claim is not retained. If it is the first one after a recall and it did not have to wait,
+   * the other process has no place in the queue. Then no claim is retained for `retainMs`, so that the next attempt of that process
+   * can find the lock free.
    */
-  granted(key: string, isContended: boolean, isHandedOver: boolean, retainMs: number): boolean {
+  granted(key: string, hasWaited: boolean, callers: number, retainMs: number): boolean {
     const untilMs = this.#wanted.get(key);
-    if (untilMs === undefined && !isContended) return true;
-    const notForMs = untilMs === RECALLED && !isHandedOver ? retainMs : 0;
+    if (untilMs === undefined && !hasWaited && callers === 0) return true;
+    const notForMs = untilMs === RECALLED && !hasWaited ? retainMs : 0;
     if (untilMs === undefined || untilMs === RECALLED) this.#want(key, this.#runtime.monotonicMs() + notForMs);
     return false;
   }
@@ -166,18 +166,19 @@ export class RetainedClaim implements Retainable, Occupant {
    * Returns the claim of a grant, unless others want the lock, a copy of its request may still run, the grant was sent by message,
    * or an earlier recall may be lost because the inbox is not open.
    *
-   * @param isContended  whether the claim had to wait, or other callers of this process wait for the lock
+   * @param hasWaited  whether the claim had to wait
+   * @param callers    how many other callers of this process wait for the lock
    */
   static of(
     session: Session,
     protocol: LockProtocol,
     granted: Granted,
-    isContended: boolean,
+    hasWaited: boolean,
+    callers: number,
     retainMs: number,
   ): RetainedClaim | undefined {
-    const isHandedOver = granted.isHandedOver === true;
-    const isPlain = granted.mayStillRun === NOTHING_RUNS && !isHandedOver;
-    const isFree = surroundingsOf(session).granted(protocol.key, isContended, isHandedOver, retainMs);
+    const isPlain = granted.mayStillRun === NOTHING_RUNS && granted.isHandedOver !== true;
+    const isFree = surroundingsOf(session).granted(protocol.key, hasWaited, callers, retainMs);
     if (!isFree || !isPlain || !isRecallable(granted.claim) || !session.clientInbox.isOpen) return undefined;
     return new RetainedClaim(session, protocol, granted, retainMs);
   }

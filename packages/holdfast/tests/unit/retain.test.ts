@@ -251,6 +251,21 @@ describe("a recall", () => {
     expect(await amounts(BLOCK)).toEqual([USUAL, BLOCK]);
   });
 
+  test("after which a claim waits has that effect also if its grant is found by asking, not by message", async () => {
+    await turn();
+    recall();
+    const { acquire } = world.answers;
+    world.answers.acquire = async () => ({ outcome: "waiting", restMs: LEASE_MS, nowUs: NOW_US });
+    const waiting = watch(world.lock.acquire());
+    await world.runtime.advance(5);
+    world.answers.acquire = acquire;
+    world.store.push(`~${world.lastNumber}`);
+    await world.runtime.advance(5);
+    expect(waiting.state).toBe("fulfilled");
+    await waiting.value?.release();
+    expect(await amounts(BLOCK)).toEqual([USUAL, BLOCK]);
+  });
+
   test("that a caller of this process caused does not count as the wish of another process", async () => {
     const lease = await world.lock.acquire();
     const number = world.lastNumber;

@@ -56,12 +56,8 @@ export const RETAINING: readonly Tooth[] = [
     bugs: [],
     mistake: "a lock that others wait for is retained, because it was granted by message",
     patches: [
-      patch(
-        CLAIM,
-        "granted(protocol.key, isContended, isHandedOver, retainMs)",
-        "granted(protocol.key, false, isHandedOver, retainMs)",
-      ),
-      patch(CLAIM, "granted.mayStillRun === NOTHING_RUNS && !isHandedOver", "granted.token > 0"),
+      patch(CLAIM, "granted(protocol.key, hasWaited, callers, retainMs)", "granted(protocol.key, false, 0, retainMs)"),
+      patch(CLAIM, "granted.mayStillRun === NOTHING_RUNS && granted.isHandedOver !== true", "granted.token > 0"),
     ],
     catcher: test(UNIT, "if it had to wait, because others may wait behind it"),
   },
