@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { availableParallelism, constants, setPriority } from "node:os";
 
 /** Works without a pause, and ends when its parent has ended. */
@@ -15,10 +16,6 @@ const parent = process.ppid;
   if (process.ppid === parent) setImmediate(work);
 })();
 `;
-
-const ALL_CORES = `0-${availableParallelism() - 1}`;
-const SERVER_CORE = "0";
-const CALLER_CORE = "1";
 
 /** The cores of this machine during one measurement. On one core, or without `taskset` of Linux, processes stay where they are. */
 export class Cores {
@@ -43,13 +40,15 @@ export class Cores {
     const cores = new Cores(children, [...servers, ...callers]);
     try {
       await Promise.all(children.map((child) => once(child, "spawn")));
-      for (const [core, { pid = 0 }] of children.entries()) {
+      const allowed = allowedCores();
+      for (const [i, { pid = 0 }] of children.entries()) {
         setPriority(pid, constants.priority.PRIORITY_LOW);
-        move(pid, `${core}`);
+        move(pid, allowed[i]);
       }
-      if (availableParallelism() > 1) {
-        for (const pid of servers) move(pid, SERVER_CORE);
-        for (const pid of callers) move(pid, CALLER_CORE);
+      const [serverCore, callerCore] = allowed;
+      if (callerCore !== undefined) {
+        for (const pid of servers) move(pid, serverCore);
+        for (const pid of callers) move(pid, callerCore);
       }
     } catch (error) {
       await cores.release();
@@ -64,7 +63,8 @@ export class Cores {
   }
 
   async release(): Promise<void> {
-    for (const pid of this.#moved) move(pid, ALL_CORES);
+    const all = allowedCores().join(",");
+    for (const pid of this.#moved) move(pid, all);
     await Promise.all(
       this.#children.map(async (child) => {
         const ended = once(child, "exit");
@@ -74,7 +74,23 @@ export class Cores {
   }
 }
 
-/** Lets the main thread of a process run on these cores only. */
-function move(pid: number, cores: string): void {
+/** The numbers of the cores that this process may use, which need not begin at 0; none outside of Linux. */
+export function allowedCores(): readonly string[] {
+  let status: string;
+  try {
+    status = readFileSync("/proc/self/status", "utf8");
+  } catch {
+    return [];
+  }
+  const list = /Cpus_allowed_list:\s*(\S+)/.exec(status)?.[1] ?? "";
+  return list.split(",").flatMap((range) => {
+    const [first = Number.NaN, last = first] = range.split("-").map(Number);
+    return Array.from({ length: last - first + 1 || 0 }, (_, i) => `${first + i}`);
+  });
+}
+
+/** Lets the main thread of a process run on these cores only, if there are any. */
+function move(pid: number, cores: string | undefined): void {
+  if (cores === undefined || cores === "") return;
   spawnSync("taskset", ["-pc", cores, `${pid}`], { stdio: "ignore" });
 }
