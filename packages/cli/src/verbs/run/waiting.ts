@@ -159,7 +159,10 @@ function grace(name: string, resumesInMs: number, nowMs: number): Refusal {
   );
 }
 
-/** Reports once who holds the lock: to programs when the wait starts, to people when it takes long. */
+/**
+ * Reports once who holds the lock: to programs when the wait starts, to people when it takes long. Asks only then
+ * whether anyone reads the report, because that opens stderr, and a lock that is granted soon needs no report.
+ */
 class WaitNotice {
   readonly #chosen: SoughtLock;
   readonly #report: Report;
@@ -171,14 +174,12 @@ class WaitNotice {
   constructor(chosen: SoughtLock, report: Report) {
     this.#chosen = chosen;
     this.#report = report;
-    this.#timers = report.isTalkative
-      ? [
-          // Locks in other formats do not publish waits.
-          setTimeout(this.#onWait, FIRST_RETRY_MS),
-          setTimeout(() => void this.#showNotice(), NOTICE_AFTER_MS),
-        ]
-      : [];
-    if (report.isTalkative) subscribe("holdfast:wait", this.#onWait);
+    this.#timers = [
+      // Locks in other formats do not publish waits.
+      setTimeout(this.#onWait, FIRST_RETRY_MS),
+      setTimeout(() => void this.#showNotice(), NOTICE_AFTER_MS),
+    ];
+    subscribe("holdfast:wait", this.#onWait);
   }
 
   close(): void {
@@ -188,7 +189,7 @@ class WaitNotice {
   }
 
   async #sendEvent(): Promise<void> {
-    if (this.#hasSentEvent) return;
+    if (this.#hasSentEvent || !this.#report.isTalkative) return;
     this.#hasSentEvent = true;
     const seen = await this.#inspect();
     if (!this.#isOver) {
@@ -197,6 +198,7 @@ class WaitNotice {
   }
 
   async #showNotice(): Promise<void> {
+    if (!this.#report.isTalkative) return;
     const [seen, nowMs] = await Promise.all([this.#inspect(), this.#chosen.serverNowMs()]);
     if (this.#isOver) return;
     const { kind, lock } = this.#chosen;
