@@ -20,7 +20,7 @@ import { rolldown } from "rolldown";
 import { inShortLines } from "./short-lines.mjs";
 
 const home = fileURLToPath(new URL("..", import.meta.url));
-/** The modules that `holdfast run` imports before it starts the child. */
+/** The modules that each `holdfast run` imports. */
 const ON_THE_WAY = ["frame/connect.js", "verbs/run/run.js"];
 /** Functions and classes keep their names, so that stack traces stay readable. */
 const SMALL = { minify: true, keepNames: true };
@@ -64,7 +64,8 @@ export async function pack(target) {
  * @param {string} target
  */
 async function bundleCommand(main, target) {
-  const external = externals(["@holdfast/embedded"]);
+  const isExternal = externals(["@holdfast/embedded"]);
+  const external = (/** @type {string} */ id) => isExternal(id) && id !== "node:process";
   const format = {
     format: /** @type {const} */ ("cjs"),
     dir: join(target, "dist"),
@@ -78,16 +79,37 @@ async function bundleCommand(main, target) {
     input: { command: main },
     external,
     platform: "node",
-    plugins: [parsedJson, quickClient],
+    // `onlyHistory` imports one module of an entry that other verbs import whole.
+    checks: { ineffectiveDynamicImport: false },
+    plugins: [globalProcess, parsedJson, quickClient, onlyHistory],
   });
-  const ofRun = await neededBy(command, [main, ...ON_THE_WAY.map((file) => join(dirname(main), file))]);
+  const onTheWay = ON_THE_WAY.map((file) => join(dirname(main), file));
+  const ofRun = await neededBy(command, [main, HISTORY, ...onTheWay]);
   const group = { name: "command", test: (/** @type {string} */ id) => ofRun.has(id) };
   await command.write({ ...format, chunkFileNames: "command-[name]-[hash].cjs", codeSplitting: { groups: [group] } });
   await command.close();
   for (const file of readdirSync(format.dir).filter((name) => name.endsWith(".cjs"))) {
     const path = join(format.dir, file);
-    writeFileSync(path, inShortLines(inAscii(readFileSync(path, "utf8"))));
+    const code = readFileSync(path, "utf8");
+    writeFileSync(path, inShortLines(inAscii(file === "command.cjs" ? withHelpers(code, format.dir) : code)));
   }
+}
+
+/**
+ * Puts the bundler's helpers into the file, because Node takes longer to open a file than to read it.
+ *
+ * @param {string} code
+ * @param {string} folder
+ * @returns {string}
+ * @throws Error  the file does not import the helpers as expected
+ */
+function withHelpers(code, folder) {
+  const imported = /const (\w+)=require\("\.\/(command-rolldown-runtime-[\w-]+\.cjs)"\)/.exec(code);
+  const [statement, variable, file] = imported ?? [];
+  if (statement === undefined || file === undefined)
+    throw new Error("command.cjs does not import the bundler's helpers");
+  const helpers = readFileSync(join(folder, file), "utf8");
+  return code.replace(statement, () => `const ${variable}=(exports=>{${helpers}\nreturn exports})({})`);
 }
 
 /**
@@ -102,25 +124,64 @@ function inAscii(code) {
   return code.replace(/[^\0-\x7f]/g, escaped);
 }
 
-/** V8 parses a large table faster as JSON than as code. The client library contains one of 60 kB. */
+/**
+ * V8 parses a large table faster as JSON than as code. The client library contains one of 50 kB about all commands, of
+ * which a start needs only the names and which commands a server accepts while it loads its data. The rest is parsed
+ * when it is used.
+ */
 const parsedJson = {
   name: "parsed-json",
   /** @type {(code: string, id: string) => { code: string, moduleType: "js" } | undefined} */
   transform(code, id) {
     if (!id.endsWith(".json")) return undefined;
-    const text = JSON.stringify(JSON.stringify(JSON.parse(code)));
-    return { code: `module.exports = JSON.parse(${text});`, moduleType: "js" };
+    const table = JSON.parse(code, (key, value) => {
+      // The client library asks for no other flag, and not for the number of arguments.
+      if (key === "flags") return value.filter((/** @type {string} */ flag) => /^(?:loading|readonly)$/.test(flag));
+      return key === "arity" ? undefined : value;
+    });
+    const parsed = `JSON.parse(${JSON.stringify(JSON.stringify(table))})`;
+    if (!id.replaceAll("\\", "/").endsWith("/@ioredis/commands/built/commands.json"))
+      return { code: `module.exports = ${parsed};`, moduleType: "js" };
+    const setOf = (/** @type {string[]} */ names) => `new Set(${JSON.stringify(names.join(" "))}.split(" "))`;
+    const names = Object.keys(table);
+    const loading = names.filter((name) => table[name].flags.includes("loading"));
+    return {
+      code: `let table;
+module.exports = { names: ${setOf(names)}, loading: ${setOf(loading)}, table: () => (table ??= ${parsed}) };`,
+      moduleType: "js",
+    };
   },
 };
 
 /**
  * Work that the client library does at each start and that `run` does not need. V8 takes 7 ms to add 600 methods to a
  * prototype one by one, but almost no time to create an object with them. The other changes delay Node modules that
- * only TLS, clusters and error handling use.
+ * only TLS, clusters and error handling use, and its own files that one server without TLS does not need.
  *
  * @type {Record<string, readonly (readonly [string, string])[]>}
  */
 const QUICKER = {
+  "@ioredis/commands/built/index.js": [
+    ["const commandMetadata = commands_json_1.default;", "const { names, loading, table } = commands_json_1.default;"],
+    ["exports.list = Object.keys(commandMetadata);", "exports.list = [...names];"],
+    [
+      `const flags = {};
+exports.list.forEach((commandName) => {
+    flags[commandName] = commandMetadata[commandName].flags.reduce(function (flags, flag) {
+        flags[flag] = true;
+        return flags;
+    }, {});
+});`,
+      "",
+    ],
+    ["return Boolean(commandMetadata[commandName]);", "return names.has(commandName);"],
+    ["if (!flags[commandName]) {", "if (!names.has(commandName)) {"],
+    [
+      "return Boolean(flags[commandName][flag]);",
+      'return flag === "loading" ? loading.has(commandName) : table()[commandName].flags.includes(flag);',
+    ],
+    ["const command = commandMetadata[commandName];", "const command = table()[commandName];"],
+  ],
   "ioredis/built/utils/Commander.js": [
     [
       "commands.forEach(",
@@ -129,6 +190,30 @@ const QUICKER = {
     ["Commander.prototype[commandName] =", "builtin[commandName] ="],
     ['Commander.prototype[commandName + "Buffer"] =', 'builtin[commandName + "Buffer"] ='],
   ],
+  "ioredis/built/index.js": [
+    laterFile("var", "cluster_1", "./cluster", ["default"]),
+    laterFile("var", "ScanStream_1", "./ScanStream", ["default"]),
+    laterFile("var", "Pipeline_1", "./Pipeline", ["default"]),
+    laterFile("var", "SentinelConnector_1", "./connectors/SentinelConnector", ["default", "SentinelIterator"]),
+  ],
+  "ioredis/built/Redis.js": [
+    laterFile("const", "cluster_1", "./cluster", ["default"]),
+    [
+      "Redis.Cluster = cluster_1.default;",
+      'Object.defineProperty(Redis, "Cluster", { configurable: true, get: () => cluster_1.default });',
+    ],
+    laterFile("const", "ScanStream_1", "./ScanStream", ["default"]),
+    laterFile("const", "SentinelConnector_1", "./connectors/SentinelConnector", ["default"]),
+  ],
+  "ioredis/built/connectors/index.js": [
+    laterFile("const", "SentinelConnector_1", "./SentinelConnector", ["default"]),
+    [
+      "exports.SentinelConnector = SentinelConnector_1.default;",
+      'Object.defineProperty(exports, "SentinelConnector", { get: () => SentinelConnector_1.default });',
+    ],
+  ],
+  "ioredis/built/transaction.js": [laterFile("const", "Pipeline_1", "./Pipeline", ["default"])],
+  "ioredis/built/utils/index.js": [laterFile("const", "TLSProfiles_1", "../constants/TLSProfiles", ["default"])],
   "ioredis/built/connectors/StandaloneConnector.js": [laterOf("tls_1", "tls", ["connect"])],
   "ioredis/built/connectors/SentinelConnector/index.js": [laterOf("tls_1", "tls", ["connect"])],
   "ioredis/built/cluster/ClusterOptions.js": [laterOf("dns_1", "dns", ["resolveSrv", "lookup"])],
@@ -156,6 +241,21 @@ function laterOf(variable, module, names) {
   return [`const ${variable} = require("${module}");`, `const ${variable} = { ${members.join(", ")} };`];
 }
 
+/**
+ * Replaces an import of a file of the client library, so that the file is evaluated when one of its exports is read.
+ *
+ * @param {"const" | "var"} keyword
+ * @param {string} variable
+ * @param {string} file
+ * @param {readonly string[]} names
+ * @returns {readonly [string, string]}
+ */
+function laterFile(keyword, variable, file, names) {
+  const members = names.map((name) => `get ${name}() { return require("${file}").${name}; }`);
+  const after = `${keyword} ${variable} = { ${members.join(", ")} };`;
+  return [`${keyword} ${variable} = require("${file}");`, after];
+}
+
 /** @throws Error  this release of the client library does not contain the expected text */
 const quickClient = {
   name: "quick-client",
@@ -167,6 +267,31 @@ const quickClient = {
       if (text.split(before).length !== 2) throw new Error(`${file} has not once: ${before}`);
       return text.replace(before, () => after);
     }, code);
+  },
+};
+
+/**
+ * Takes the global `process` for `node:process`. Node reads every property of that module when it is loaded, and so opens
+ * the standard streams.
+ */
+const globalProcess = {
+  name: "global-process",
+  /** @type {(source: string) => string | undefined} */
+  resolveId: (source) => (source === "node:process" ? "\0process" : undefined),
+  /** @type {(id: string) => string | undefined} */
+  load: (id) => (id === "\0process" ? "module.exports = process;" : undefined),
+};
+
+/** The only module of `holdfast/admin` that `run` uses. */
+const HISTORY = join(dirname(createRequire(import.meta.url).resolve("holdfast/admin")), "history.js");
+
+/** Makes `run` load the module that writes its history, and not all of `holdfast/admin`. */
+const onlyHistory = {
+  name: "only-history",
+  /** @type {(source: string, importer: string | undefined) => string | undefined} */
+  resolveId(source, importer) {
+    const isOfRun = importer?.replaceAll("\\", "/").endsWith("/verbs/run/chronicle.js") === true;
+    return isOfRun && source === "holdfast/admin" ? HISTORY : undefined;
   },
 };
 

@@ -9,7 +9,6 @@
  * may not write to, the file is compiled at every start.
  */
 import { isAscii } from "node:buffer";
-import { createHash } from "node:crypto";
 import {
   accessSync,
   closeSync,
@@ -24,9 +23,8 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { createRequire, Module } from "node:module";
 import { dirname } from "node:path";
-import { Script } from "node:vm";
+import type { Script } from "node:vm";
 
 const DIGEST_BYTES = 32; // of SHA-256
 /**
@@ -37,6 +35,8 @@ const LONGEST_LIFE_MS = 60_000;
 /** The next run of the command may be by another user, who must be able to read the cache. */
 const READABLE = 0o644;
 const WRITABLE_BY_OTHERS = 0o022;
+const BEGIN = Buffer.from("(function (exports, require, module, __filename, __dirname) {");
+const END = Buffer.from("\n})");
 /** Do not follow a link, and do not block if the file is a pipe without a writer. */
 const OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
@@ -46,18 +46,23 @@ const OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
  * @param file  absolute path with links resolved
  */
 export function loadWithCache(file: string): void {
+  // Loaded only here, because the module that prints help imports this one.
+  const { createRequire, Module } = process.getBuiltinModule("node:module");
+  const { Script } = process.getBuiltinModule("node:vm");
   const bytes = readFileSync(file);
   const isWanted = process.env.NODE_DISABLE_COMPILE_CACHE === undefined;
   const place = `${file}.${process.version}-${process.arch}.cache`;
   const cachedData = isWanted ? compiledBefore(place, file, bytes) : undefined;
-  const source = bytes.toString(isAscii(bytes) ? "latin1" : "utf8");
-  // The wrapper that Node uses. A `#!` line is not JavaScript, so it becomes a comment.
-  const code = `(function (exports, require, module, __filename, __dirname) {${source.replace(/^#!/, "//")}\n})`;
+  // The wrapper that Node uses, as one string, because each copy of the source costs time. A `#!` line is not
+  // JavaScript, so it becomes a comment.
+  const wrapped = Buffer.concat([BEGIN, bytes, END]);
+  if (bytes.toString("latin1", 0, 2) === "#!") wrapped.write("//", BEGIN.length);
+  const code = wrapped.toString(isAscii(wrapped) ? "latin1" : "utf8");
   const script = new Script(code, { filename: file, ...(cachedData === undefined ? {} : { cachedData }) });
   if (isWanted && (cachedData === undefined || script.cachedDataRejected === true)) {
     process.once("exit", (exitCode) => {
       // After a failure, exit quickly: later exit listeners may still have work to do.
-      if (exitCode === 0 && performance.now() < LONGEST_LIFE_MS) keep(place, bytes, script);
+      if (exitCode === 0 && process.uptime() * 1_000 < LONGEST_LIFE_MS) keep(place, bytes, script);
     });
   }
   const module = new Module(file);
@@ -129,5 +134,6 @@ function keep(place: string, source: Buffer, script: Script): void {
 }
 
 function digestOf(source: Buffer, compiled: Buffer): Buffer {
+  const { createHash } = process.getBuiltinModule("node:crypto");
   return createHash("sha256").update(source).update(compiled).digest();
 }

@@ -7,13 +7,14 @@ import { readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { ProcessStreams } from "../frame/streams.js";
 import { type Answers, answerTo } from "./answers.js";
+import { loadWithCache } from "./code-cache.js";
 
 // This file is bundled as CommonJS, because starting Node's ES module loader takes longer than printing the text.
 declare const __dirname: string;
 
 const answer = answerTo(process.argv.slice(2), readAnswers);
 if (answer === undefined || !isPrinted(answer)) {
-  void import("./code-cache.js").then(({ loadWithCache }) => loadWithCache(join(__dirname, "command.cjs")));
+  loadWithCache(join(__dirname, "command.cjs"));
 }
 
 function readAnswers(): Answers {
