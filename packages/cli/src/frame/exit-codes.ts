@@ -3,7 +3,7 @@
 /** The exit codes of `holdfast` itself. A command that it runs has its own codes. */
 export const EXIT = {
   done: 0,
-  /** The answer is no, and nothing was changed. */
+  /** The result is negative: not held, no leader, not changed, or problems found. */
   no: 1,
   usage: 64,
   /** The name is in use as another kind or with another number of permits, or the key was not written by Holdfast. */

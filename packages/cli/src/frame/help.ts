@@ -19,7 +19,9 @@ ${COMMON_HELP}
 
 Exit codes:
   command's    the command ran under the lock from start to end (run, elect)
-  0 / 1        done / the answer is no
+  0            done
+  1            the result is negative: not held, no leader, not changed,
+               or problems found
   64           wrong usage
   65           NAME is in use as another kind, or with other permits
   69           Redis cannot be reached or the outcome is unknown, never busy

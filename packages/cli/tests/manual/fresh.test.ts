@@ -40,6 +40,13 @@ describe("the generated manual page and completions", () => {
     expect((await generated()).find(([path]) => path.startsWith("man/"))?.[1]).toContain("\n.in 3\n.nf\n");
   });
 
+  it("give a negative result the meaning that docs/cli.md gives it", () => {
+    const docs = readFileSync(new URL("../../docs/cli.md", PACKAGE), "utf8");
+    const meaning = /^\| 1 \| (.+) \|$/m.exec(docs)?.[1];
+    expect(meaning).toBeDefined();
+    expect(generalHelp().replaceAll(/\s+/g, " ")).toContain(` 1 ${meaning} 64 `);
+  });
+
   it("contain only flags that the help describes", async () => {
     for (const [name, { load }] of Object.entries(VERBS)) {
       if (load === undefined) continue;
