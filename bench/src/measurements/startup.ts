@@ -15,6 +15,9 @@ const STARTS = 10;
 const TICK_MS = 10;
 const NODE = "node -e 0";
 const RUN = "holdfast run x -- true";
+const GUARD = ["sh", "-c", "read -r word; exit 0"] as const;
+/** Node's own variable. */
+const UNCACHED = { NODE_DISABLE_COMPILE_CACHE: "1" };
 const PACK = new URL("../../../packages/cli/scripts/pack.mjs", import.meta.url).href;
 
 /** See the file header. */
@@ -28,9 +31,13 @@ export const startup: Measurement = {
   ],
 
   entries: () => [
-    { name: NODE, role: "yardstick", prepare: async () => prepared(["-e", "0"], () => {}) },
+    { name: NODE, role: "yardstick", prepare: async () => prepared([process.execPath, "-e", "0"], () => {}) },
     command("holdfast --help", () => ["--help"]),
-    command(RUN, (port) => ["run", "x", "--connect-timeout", "30s", "-r", `redis://127.0.0.1:${port}`, "--", "true"]),
+    command(RUN, (port) => [...runOn(port), "--", "true"]),
+    command(`${RUN}, without its code cache`, (port) => [...runOn(port), "--", "true"], UNCACHED),
+    command("holdfast run x -n -- true", (port) => [...runOn(port), "-n", "--", "true"]),
+    // The shell that ends the command if `holdfast` is killed. The rows of `run` include its cost.
+    { name: "the guard of run", role: "own", yardstick: NODE, prepare: async () => prepared(GUARD, () => {}) },
   ],
 
   targets: (results) => [
@@ -38,14 +45,22 @@ export const startup: Measurement = {
   ],
 };
 
-function command(name: string, words: (port: number) => readonly string[]): Entry {
+function runOn(port: number): readonly string[] {
+  return ["run", "x", "--connect-timeout", "30s", "-r", `redis://127.0.0.1:${port}`];
+}
+
+function command(
+  name: string,
+  words: (port: number) => readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Entry {
   return {
     name,
     role: "own",
     yardstick: NODE,
     async prepare({ server }) {
       const { main, remove } = await packedCommand();
-      return prepared([main, ...words(server.port)], remove);
+      return prepared([process.execPath, main, ...words(server.port)], remove, env);
     },
   };
 }
@@ -58,10 +73,14 @@ export async function packedCommand(): Promise<{ readonly main: string; readonly
   return { main: join(folder, "dist/main.cjs"), remove: () => rmSync(folder, { recursive: true }) };
 }
 
-function prepared(words: readonly string[], remove: () => void): Prepared {
+function prepared(
+  [program, ...words]: readonly [string, ...string[]],
+  remove: () => void,
+  more: Readonly<Record<string, string>> = {},
+): Prepared {
   const { PATH = "", HOME = "" } = process.env;
   const start = (): void => {
-    const { status, stderr } = spawnSync(process.execPath, words, { encoding: "utf8", env: { PATH, HOME } });
+    const { status, stderr } = spawnSync(program, words, { encoding: "utf8", env: { PATH, HOME, ...more } });
     if (status !== 0) throw new Error(`it exited with ${status}: ${stderr}`);
   };
   start(); // writes the command's code cache
