@@ -3,7 +3,7 @@ import { show } from "./core/keys.js";
 import type { Store } from "./core/store.js";
 import type { HoldfastOptions } from "./holdfast-options.js";
 import { checkConditions, conditionsOf } from "./on-one-server.js";
-import { quorumGrace } from "./server/lineage.js";
+import { quorumGrace } from "./quorum-grace.js";
 import { inspectSlot } from "./server/shard.js";
 import { storeFor } from "./stores/detect.js";
 

@@ -10,6 +10,7 @@ export { type Runtime, systemRuntime, type Timer } from "./core/runtime.js";
 export { redlockAcquire, redlockConfirm, redlockRelease } from "./generated/redlock.js";
 export { serverLineage } from "./generated/server.js";
 export { createHoldfastOn } from "./holdfast.js";
+export { quorumGrace } from "./quorum-grace.js";
 export {
   type AcquireVote,
   type ConfirmAnswer,
@@ -21,7 +22,7 @@ export {
   tally,
   type Unconfirmed,
 } from "./redlock/decision.js";
-export { type FailoverGrace, failoverGrace, quorumGrace } from "./server/lineage.js";
+export { type FailoverGrace, failoverGrace } from "./server/lineage.js";
 export { inspectSlot } from "./server/shard.js";
 export { type ClientParts, clientStore, type GrantConditions, type Inboxes } from "./stores/client-store.js";
 export { type StoreForOptions, storeFor } from "./stores/detect.js";

@@ -6,7 +6,15 @@ import type { HeldLease, Settled } from "./closing.js";
 import { type Forced, type LossReason, StoreError, UnsupportedError } from "./errors.js";
 import { aboutLock, channels, type GrantEvent } from "./events.js";
 import { describeExport, type Ended, type ExportedLease, type Holding, type LossListener } from "./lease.js";
-import { type Claim, type Grant, type Granted, type LockProtocol, type NotHeld, parseOwner } from "./protocol.js";
+import {
+  type Claim,
+  type Grant,
+  type Granted,
+  type LockProtocol,
+  NOTHING_RUNS,
+  type NotHeld,
+  parseOwner,
+} from "./protocol.js";
 import { cleanUp, giveBack, giveBackLate } from "./release.js";
 import { type HoldOptions, type RenewedHold, Renewer } from "./renewer.js";
 import type { Occupant, Session } from "./session.js";
@@ -265,6 +273,9 @@ export class Hold implements Occupant, Holding, RenewedHold {
       protocol: this.#protocol,
       grant: this.#grant,
       claim: this.#claimAsExtended(),
+      // A lock that was contended before is released by the script, which hands it to a waiter in one step.
+      isPlain:
+        this.#mayStillRun === NOTHING_RUNS && !this.#isHandedOver && !this.#session.shortHolds.has(this.#protocol.key),
       mayStillRun: () => this.#isUnclear(),
       reclaim: () => this.#renewer.reclaim(this.leaseMs, this.#session.commandTimeoutMs),
     };

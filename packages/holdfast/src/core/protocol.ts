@@ -199,8 +199,18 @@ export interface LockProtocol extends WaitProtocol {
     | ((grant: Grant, leaseMs: number, timeoutMs: number) => Promise<"reclaimed" | "refused">)
     | undefined;
 
-  /** Releases the lock, and grants it to the next waiter if there is one. */
-  release(grant: Grant, timeoutMs: number): Promise<"released" | NotHeld>;
+  /**
+   * Releases the lock, and grants it to the next waiter if there is one.
+   *
+   * @param mayHaveRun  whether an earlier request may have released it
+   */
+  release(grant: Grant, timeoutMs: number, mayHaveRun?: boolean): Promise<"released" | NotHeld>;
+
+  /**
+   * Releases the lock without a script, if it is free afterward: "kept" if another owner or none holds it, "waited" if it was
+   * released and others wait, so `release` must follow. Does not compare the token. Absent if the server cannot do that.
+   */
+  readonly releaseFree?: ((grant: Grant, timeoutMs: number) => Promise<"released" | "kept" | "waited">) | undefined;
 
   /** Moves the lease of the owner id `from` to `to.claim`. */
   adopt(from: string, to: Grant, timeoutMs: number): Promise<"adopted" | NotHeld>;
@@ -363,7 +373,7 @@ export interface Granted extends Grant {
 }
 
 /**
- * The value of `Granted.mayStillRun` for a claim whose requests all have a reply. Shared, so that most holds need not keep their
+ * The value of `Granted.mayStillRun` for a claim whose requests all have a reply and were sent once. Shared, so that most holds need not keep their
  * waiter.
  */
 export const NOTHING_RUNS = (): boolean => false;

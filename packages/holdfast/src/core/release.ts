@@ -17,6 +17,8 @@ export interface Given {
   readonly grant: Grant;
   /** The claim, with the longest lease that it ever had. */
   readonly claim: Claim;
+  /** Whether the claim was granted by the reply to its only request, so a copy of that request cannot grant it again. */
+  readonly isPlain: boolean;
   /** Returns whether a request of the claim may still be under way. Its effect must be undone when it arrives. */
   readonly mayStillRun: () => boolean;
   /** Restores a valid lease on a server that lost it in a failover. Resolves to whether it did. @throws StoreError */
@@ -30,26 +32,54 @@ export interface Given {
  *
  * @throws StoreError  no reply in time, or the server refused; the cleanup continues in the background
  */
-export async function giveBack({ session, protocol, grant, claim, mayStillRun, reclaim }: Given): Promise<Ended> {
-  const { commandTimeoutMs } = session;
+export async function giveBack({
+  session,
+  protocol,
+  grant,
+  claim,
+  isPlain,
+  mayStillRun,
+  reclaim,
+}: Given): Promise<Ended> {
+  const { commandTimeoutMs, runtime } = session;
   const reconnects = session.commandReconnects;
   let isPutBack = false;
+  // The token is not compared, so only a claim that cannot have been granted twice is released in this way. Tried once, because a
+  // second try would find the lock that the first one has deleted.
+  let releaseFree = isPlain && !mayStillRun() ? protocol.releaseFree : undefined;
+  let mayHaveRun = false;
+  let settle: (() => void) | undefined;
   try {
-    return await insist(session, async (mayHaveRun) => {
-      let ended = await protocol.release(grant, commandTimeoutMs);
+    return await insist(session, async (isRetry) => {
+      const sentAtMs = runtime.monotonicMs();
+      if (releaseFree !== undefined) {
+        // A second request may follow, so `close` must not end before it.
+        session.inBackground(new Promise<void>((resolve) => (settle = resolve)));
+        const sent = releaseFree(grant, commandTimeoutMs);
+        releaseFree = undefined;
+        const outcome = await sent;
+        if (outcome === "released") return outcome;
+        mayHaveRun = outcome === "waited";
+      }
+      mayHaveRun ||= isRetry || reconnects !== session.commandReconnects;
+      // Both requests of an attempt have one timeout together.
+      const leftMs = Math.ceil(commandTimeoutMs + sentAtMs - runtime.monotonicMs());
+      let ended = await protocol.release(grant, leftMs, mayHaveRun);
       // If the lease can be restored, no other claim was granted in between. Then release again.
-      if (ended !== "released" && !mayHaveRun && !isPutBack && (await isReclaimed(reclaim))) {
+      if (ended !== "released" && !isRetry && !isPutBack && (await isReclaimed(reclaim))) {
         isPutBack = true;
         ended = await protocol.release(grant, commandTimeoutMs);
       }
       // A request that arrives later would acquire the lock for no caller.
       if (mayStillRun()) void cleanUp(session, protocol, claim, true);
-      const isRepeated = mayHaveRun || reconnects !== session.commandReconnects;
-      return isRepeated && ended !== "forgotten" ? "released" : ended;
+      mayHaveRun ||= reconnects !== session.commandReconnects;
+      return mayHaveRun && ended !== "forgotten" ? "released" : ended;
     });
   } catch (error) {
     void cleanUp(session, protocol, claim, true);
-    throw error;
+    throw mayHaveRun && error instanceof StoreError ? asUncertain(error, error.lockName) : error;
+  } finally {
+    settle?.();
   }
 }
 

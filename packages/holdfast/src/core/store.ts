@@ -25,6 +25,12 @@ export interface Store {
   run(script: Script, keys: readonly string[], args: readonly (string | number)[], timeoutMs: number): Promise<Reply>;
 
   /**
+   * Whether `run` accepts a script with `isNative` for the next release. Called once for each release that could use it, because a
+   * store may find out only after a few of them whether the server has the commands. Absent if it never does.
+   */
+  releasesNatively?(): boolean;
+
+  /**
    * Subscribes to `channel`. The subscription lasts from the moment the promise resolves until `close` is called.
    *
    * After a dropped connection the store subscribes again by itself, and then calls the listeners of
@@ -178,6 +184,15 @@ export interface ServerMemory {
   ask(leaseMs: number, timeoutMs: number, heard?: string): Promise<Standing>;
 }
 
+/** The last answer of a server, and when the question was sent. */
+export interface LastAnswer {
+  readonly standing: Exclude<Standing, { outcome: "hidden" }>;
+  readonly askedAtMs: number;
+}
+
+/** As `ServerMemory.ask`. Undefined if the connection was lost meanwhile. @throws StoreError */
+export type AskOfMemory = (leaseMs: number, timeoutMs: number, heard?: string) => Promise<Standing | undefined>;
+
 /** The reply of the server of a cluster slot about the slot and about itself. */
 export type ShardStanding =
   | {
@@ -209,8 +224,8 @@ export interface Grace {
   readonly ifOtherRun: string;
   /** The key of the server's marker. In a cluster, the prefix of the keys of the markers. */
   readonly marker: string;
-  /** Whether the server is one of a quorum. */
-  readonly isOfQuorum?: boolean | undefined;
+  /** Set if the server is one of a quorum: see `Store.memory`. */
+  readonly memoryOf?: ((last: () => LastAnswer | undefined, ask: AskOfMemory) => ServerMemory) | undefined;
   /**
    * Asks the server that has the marker.
    *
@@ -262,7 +277,7 @@ export function quietFailure({ restMs, isAlone }: Quiet): StoreFailure {
     return { mayHaveRun: false, transient: true, cause, resumesInMs };
   }
   const cause = new Error(
-    `this server was restarted and may have forgotten leases, and too few of the other servers have reported how long leases are: it grants no locks until they do, or for another ${resumesInMs} ms`,
+    `this server was restarted, and too few of the other servers have reported how long leases are: it grants no locks until they do, or for another ${resumesInMs} ms`,
   );
   // It is unknown when the other servers will reply, so there is no `resumesInMs`.
   return { mayHaveRun: false, transient: true, cause };
@@ -294,6 +309,8 @@ export interface Script<Key extends string = string, Arg extends string = string
   readonly grants?: boolean | undefined;
   /** Whether the script only renews a lease, and replies 1 if it did. */
   readonly renews?: boolean | undefined;
+  /** Set if these are commands of their own instead of a script: `source` names them, and there is no text to load. */
+  readonly isNative?: boolean | undefined;
   /** The same script without its hand-off, for a server that may not grant yet; absent if the script only grants. */
   readonly withoutGrant?: ScriptText | undefined;
 }

@@ -451,7 +451,7 @@ export class Waiter implements Occupant, Listening {
   #keep(token: number, setAt: Moment, slots: readonly number[], provisionalMs?: number): void {
     this.#settle();
     const waitedMs = this.#deadline.waitedMs();
-    const mayStillRun = this.#isUnclear() ? (): boolean => this.#isUnclear() : NOTHING_RUNS;
+    const mayStillRun = this.#isUnclear() || this.#isTwofold() ? (): boolean => this.#isUnclear() : NOTHING_RUNS;
     const isHandedOver = this.#isHandedOver;
     const call = this.startedAt;
     const claim = this.#claim;
@@ -508,11 +508,14 @@ export class Waiter implements Occupant, Listening {
     return this.#uncertain.isUncertain || this.#open > 0 || this.#isConfirming;
   }
 
+  /** Whether the client may have sent a request twice after a reconnect. The first copy may still be on its way. */
+  #isTwofold(): boolean {
+    return this.#reconnects !== this.#session.commandReconnects;
+  }
+
   #settle(): void {
     this.#isSettled = true;
-    // After a reconnect the client may have sent a request twice, and the first copy may still be on its way.
-    const isTwofold = this.#reconnects !== this.#session.commandReconnects;
-    if (this.#isQueued || this.#uncertain.isUncertain || isTwofold) {
+    if (this.#isQueued || this.#uncertain.isUncertain || this.#isTwofold()) {
       this.#session.remember(this.#claim, passingOn(this.#session, this.#protocol, this.#claim, this.#isUnclear()));
     }
     this.#deadline.stop();

@@ -42,6 +42,11 @@ export class ElectionProtocol extends MutexProtocol {
     return undefined;
   }
 
+  /** This is undefined because a separate script deletes the leader record together with the lease. */
+  override get releaseFree(): undefined {
+    return undefined;
+  }
+
   override extend(
     { claim: { owner }, token: term }: Grant,
     leaseMs: number,

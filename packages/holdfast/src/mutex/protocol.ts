@@ -4,7 +4,7 @@ import type { LockKeys } from "../core/keys.js";
 import type { AcquireReply, Claim, ForcedRelease, Grant, LockProtocol, NotHeld, State } from "../core/protocol.js";
 import { parseOwner, pauseOf } from "../core/protocol.js";
 import type { Retention } from "../core/retention.js";
-import type { Store } from "../core/store.js";
+import type { Script, Store } from "../core/store.js";
 import {
   mutexAcquire,
   mutexAdopt,
@@ -22,6 +22,24 @@ const NAMED_WAITERS = 100;
 
 /** How long the fence key outlives a lease. The scripts that take no `fenceMs` contain this value themselves. */
 const FENCE_MS = 600_000;
+
+/**
+ * Releases a mutex that no one waits for with two commands, which a server executes faster than a script: DELIFEQ, and then
+ * EXISTS of the queue. So a claim that joins the queue in between is noticed. See docs/adr/149.
+ */
+const mutexDelete = {
+  name: "mutex/delete",
+  keys: ["lock", "queue"],
+  args: ["owner"],
+  replies: [
+    { code: 0, outcome: "kept", values: [], rest: null },
+    { code: 1, outcome: "released", values: [], rest: null },
+    { code: 2, outcome: "waited", values: [], rest: null },
+  ],
+  sha1: "",
+  source: "DELIFEQ EXISTS",
+  isNative: true,
+} as const satisfies Script;
 
 /** The parts that the protocol of one mutex needs. */
 export interface MutexPlace {
@@ -112,6 +130,12 @@ export class MutexProtocol implements LockProtocol {
       : undefined;
   }
 
+  get releaseFree(): LockProtocol["releaseFree"] {
+    if (this.store.releasesNatively?.() !== true) return undefined;
+    return ({ claim: { owner } }, timeoutMs) =>
+      call(this, mutexDelete, this.keys, { owner }, timeoutMs).then(outcomeOf);
+  }
+
   acquire(
     { owner, leaseMs, amount }: Claim,
     enqueue: boolean,
@@ -128,9 +152,11 @@ export class MutexProtocol implements LockProtocol {
     return this.#extend(owner, token, leaseMs, timeoutMs);
   }
 
-  release({ claim: { owner }, token }: Grant, timeoutMs: number): Promise<"released" | NotHeld> {
-    const { inbox } = this;
-    return call(this, mutexRelease, this.keys, { owner, token, inbox }, timeoutMs).then(outcomeOf);
+  release({ claim: { owner }, token }: Grant, timeoutMs: number, mayHaveRun = false): Promise<"released" | NotHeld> {
+    const args = { owner, token, inbox: this.inbox, freed: mayHaveRun ? 1 : 0 };
+    return call(this, mutexRelease, this.keys, args, timeoutMs).then(({ outcome }) =>
+      outcome === "freed" ? "released" : outcome,
+    );
   }
 
   async leave({ owner }: Claim, timeoutMs: number): Promise<void> {

@@ -14,13 +14,16 @@
   ARGV[1] owner   id of the claim that was granted
   ARGV[2] token   last token of its block
   ARGV[3] inbox   prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[4] freed   1 if this client may have deleted the lock already, without a script (docs/adr/149), so that a claim
+                  may wait for a free lock; otherwise 0
   GRANTS  by hand-off
   REPLY   1      released
           2      unclaimed: the lease had ended, and nothing was granted since
           3      claimed: the lease had ended, and another claim was granted since
           4      forgotten: the server has no record of the grant
+          5      freed: as 2, or as 4 with a free lock, and the lock was passed to the waiters
 ]]
-local owner, token, inbox = ARGV[1], ARGV[2], ARGV[3]
+local owner, token, inbox, freed = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local holder = redis.call('GET', KEYS[1])
 local isOurs = holder == owner
@@ -33,14 +36,14 @@ if isOurs and redis.call('EXISTS', KEYS[3]) == 0 then
   return 1
 end
 
--- include notify
--- include hand-off
-if isOurs then
+-- include why-lost
+local lost = not isOurs and whyLost(holder, token)
+if isOurs or (freed == '1' and not holder and lost ~= 3 and redis.call('EXISTS', KEYS[3]) == 1) then
+  -- include notify
+  -- include hand-off
   if not handOff(inbox) then
     redis.call('DEL', KEYS[1], KEYS[4])
   end
-  return 1
+  return lost and 5 or 1
 end
-
--- include why-lost
-return whyLost(holder, token)
+return lost

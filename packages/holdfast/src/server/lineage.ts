@@ -24,21 +24,14 @@ export function failoverGrace(
   prefix: string,
   inspectSlot?: Grace["inspectSlot"],
 ): Grace | undefined {
-  return mode === "off" ? undefined : graceFor(mode, prefix, false, inspectSlot);
+  return mode === "off" ? undefined : graceFor(mode, prefix, undefined, inspectSlot);
 }
 
-/**
- * How a store asks one server of a quorum about its lineage: as with `"strict"`, but answers of the other servers count
- * too.
- */
-export function quorumGrace(prefix: string): Grace {
-  return graceFor("strict", prefix, true);
-}
-
-function graceFor(
+/** As `failoverGrace`. @param memoryOf  set for a server of a quorum: see `Grace.memoryOf` */
+export function graceFor(
   mode: "auto" | "strict",
   prefix: string,
-  isOfQuorum: boolean,
+  memoryOf: Grace["memoryOf"],
   inspectSlot?: Grace["inspectSlot"],
 ): Grace {
   let hasWarned = false;
@@ -53,10 +46,10 @@ function graceFor(
   };
   return {
     marker: `${prefix}:lineage`,
-    isOfQuorum,
+    memoryOf,
     ifOtherRun: IF_OTHER_RUN,
     async ask(run, marker, leaseMs, timeoutMs, vouched, heard = "") {
-      const alone = isOfQuorum ? "voter" : "server";
+      const alone = memoryOf === undefined ? "server" : "voter";
       const args = {
         leaseMs,
         strict: mode === "strict" ? 1 : 0,
@@ -81,7 +74,7 @@ function graceFor(
 function warnOfHiddenLineage(): void {
   warn(
     "HOLDFAST_LINEAGE_UNKNOWN",
-    "Holdfast cannot see whether this server took over from another, because the server does not show INFO, or the cluster does not show its slots.",
+    "Holdfast cannot see whether this server took over from another, because it does not show INFO, or a cluster its slots.",
     "After a failover the server may grant a lock that is still held. Permit INFO (and in a cluster CLUSTER MYID and CLUSTER SLOTS) to this user, or accept the risk with " +
       'createHoldfast({ failoverGrace: "off" }).',
   );

@@ -1,12 +1,11 @@
 import { UnsupportedError } from "../core/errors.js";
-import type { Grace, Inbox, Replicas, Reply, Script, Store } from "../core/store.js";
+import type { Grace, Inbox, Replicas, Store } from "../core/store.js";
 import { ClusterHub, type ClusterNodes } from "./cluster-hub.js";
 import type { FailoverGuard } from "./failover-guard.js";
-import { failureOf, missingPermission, notRun, storeError } from "./failure.js";
+import { notRun } from "./failure.js";
 import { InboxHub, type Subscriber, type SubscriberEvents } from "./inbox-hub.js";
-import { type ScriptClient, ScriptRunner, toReply } from "./script-runner.js";
+import { type ScriptClient, ScriptRunner } from "./script-runner.js";
 import { ServerFailoverGuard } from "./server-failover-guard.js";
-import { within } from "./timeout.js";
 
 /** Opens a subscriber connection that reports to `events`. The store owns the connection and closes it. */
 export type OpenSubscriber = (events: SubscriberEvents) => Subscriber | Promise<Subscriber>;
@@ -163,23 +162,23 @@ export function clientStore({
   const hub = inboxes(() => notify("inbox"));
   const unwatch = watch(() => {
     guard?.serverMayHaveChanged();
+    client.free = calls.free;
     notify("commands");
   });
   const openShard = hub.openShard?.bind(hub);
+  const runner = new ScriptRunner(client, guard, replicas);
 
   return {
     kind,
     ...(server === undefined ? {} : { server }),
     ...(clientTimeouts === undefined ? {} : { clientTimeouts }),
-    run: new ScriptRunner(client, guard, replicas).run,
+    run: runner.run,
+    releasesNatively: runner.releasesNatively,
     confirmsGrants: replicas !== undefined,
     lineageKey: (key) => guard?.markerOf(key),
     memory: guard?.memory,
     inbox: (channel, onMessage, timeoutMs) => hub.open(channel, onMessage, timeoutMs),
     ...(openShard === undefined ? {} : { shardInbox: openShard }),
-    ...(client.evalshaOnEach === undefined
-      ? {}
-      : { runOnEach: (script, args, timeoutMs) => runOnEach(client, script, args, timeoutMs) }),
     onReconnect(listener) {
       // The listener is wrapped in a new function, because it may be registered twice.
       const own = (connection: "commands" | "inbox"): void => listener(connection);
@@ -192,28 +191,4 @@ export function clientStore({
       await hub.close();
     },
   };
-}
-
-/** The `attempt` that makes a cluster client load a script on all servers, not only on the server of a key. */
-const TO_ALL = 2;
-
-/** As `Store.runOnEach`. Loads the script every time, because it is rarely called. @throws StoreError */
-async function runOnEach(
-  client: ScriptClient,
-  script: Script,
-  args: readonly (string | number)[],
-  timeoutMs: number,
-): Promise<readonly Reply[]> {
-  const ask = async (): Promise<readonly unknown[]> => {
-    // The result does not matter: afterward the client knows its servers.
-    await client.evalsha(script.sha1, [], args).catch(() => {});
-    await client.load(script.source, [], TO_ALL);
-    return client.evalshaOnEach?.(script.sha1, args, timeoutMs / 2) ?? [];
-  };
-  try {
-    return (await within(timeoutMs, ask())).map(toReply);
-  } catch (cause) {
-    const missing = missingPermission(cause, script);
-    throw storeError(script.name, { ...failureOf(cause, false, true), missingPermission: missing });
-  }
 }

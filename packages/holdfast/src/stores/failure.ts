@@ -234,7 +234,7 @@ export class ForbiddenChannels {
       "HOLDFAST_CHANNEL_FORBIDDEN",
       `Holdfast cannot subscribe to a channel, because its Redis user lacks ${sort}.`,
       "Waiters poll the server instead of being notified, so they acquire late and out of order. Grant the permission: " +
-        `ACL SETUSER <user> ${sort}. docs/permissions.md lists all permissions that Holdfast needs.`,
+        `ACL SETUSER <user> ${sort}. docs/permissions.md lists all that Holdfast needs.`,
     );
     return missing;
   }

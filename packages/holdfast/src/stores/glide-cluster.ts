@@ -8,6 +8,7 @@ import { clusterSlot } from "./cluster-slot.js";
 import { isUnknownCommand, notRun, refusesForGood } from "./failure.js";
 import { GLIDE_TIMEOUTS, type GlideClient, noSubscriber } from "./glide.js";
 import { InboxHub } from "./inbox-hub.js";
+import { onEach } from "./run-on-each.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { within } from "./timeout.js";
 
@@ -51,7 +52,7 @@ export function glideClusterStore(
     isClosed: () => glide.isClosed === true,
     losses: () => 0,
   };
-  return clientStore({
+  const store = clientStore({
     kind: "glide",
     client,
     inboxes: (onReconnect) => new ClusterSubscriber(glide, openSubscriber, onReconnect),
@@ -60,6 +61,7 @@ export function glideClusterStore(
     failoverGuard: (grace, run, client) => new ClusterFailoverGuard(grace, run, client),
     clientTimeouts: () => GLIDE_TIMEOUTS,
   });
+  return { ...store, runOnEach: onEach(client) };
 }
 
 function isObject(value: unknown): value is object {

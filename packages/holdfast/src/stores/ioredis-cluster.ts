@@ -7,6 +7,7 @@ import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./clust
 import { clusterSlot } from "./cluster-slot.js";
 import { messageOf, placeOf } from "./failure.js";
 import { inputsOf, ioredisTimeouts, LISTENING } from "./ioredis.js";
+import { onEach } from "./run-on-each.js";
 import type { ScriptClient } from "./script-runner.js";
 import { allThatAnswer } from "./timeout.js";
 
@@ -104,7 +105,7 @@ export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantCond
     };
   }
 
-  return clientStore({
+  const store = clientStore({
     kind: "ioredis",
     client,
     inboxes: overNodes(redis, ioredisNodes(redis)),
@@ -113,6 +114,7 @@ export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantCond
     failoverGuard: (grace, run, client) => new ClusterFailoverGuard(grace, run, client),
     clientTimeouts: () => ioredisTimeouts(redis.options?.redisOptions),
   });
+  return { ...store, runOnEach: onEach(client) };
 }
 
 function ioredisNodes(redis: IoredisCluster): ClusterNodes {

@@ -5,7 +5,7 @@ import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/sto
 import { clientStore, type GrantConditions, type OpenSubscriber, overSubscriber, sharedWatch } from "./client-store.js";
 import { messageOf, placeOf } from "./failure.js";
 import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
-import { type ScriptClient, toArgument } from "./script-runner.js";
+import { freed, type ScriptClient, toArgument } from "./script-runner.js";
 
 /**
  * The part of a client that this store uses. It is not the library's own type, because users with another library, or another
@@ -21,6 +21,7 @@ export interface IoredisClient {
     readonly sentinels?: unknown;
     readonly socketTimeout?: number | undefined;
     readonly keepAlive?: number | undefined;
+    readonly keyPrefix?: string | undefined;
   };
   /** The socket, once it exists. */
   readonly stream?: {
@@ -31,6 +32,8 @@ export interface IoredisClient {
     readonly remotePort?: number | undefined;
   };
   evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
+  /** Sends a command that the library need not know. It adds no key prefix. */
+  call(command: string, ...inputs: string[]): Promise<unknown>;
   /** Sends several commands together, in order. */
   pipeline(): IoredisPipeline;
   script(subcommand: "LOAD", source: string): Promise<unknown>;
@@ -86,6 +89,13 @@ export function ioredisStore(
   }
 
   const client: ScriptClient = {
+    // The library adds the prefix of the client only to the keys of commands that it knows.
+    free: redis.options?.keyPrefix
+      ? undefined
+      : ([lock = "", queue = ""], [owner]) => {
+          cork();
+          return freed(redis.call("DELIFEQ", lock, String(owner)), redis.call("EXISTS", queue));
+        },
     evalsha(sha1, keys, args) {
       cork();
       return redis.evalsha(sha1, keys.length, ...inputsOf(keys, args));

@@ -6,6 +6,7 @@ import { ClusterFailoverGuard } from "./cluster-failover-guard.js";
 import type { ClusterNodes, NodeSubscriber, NodeSubscriberEvents } from "./cluster-hub.js";
 import { clusterSlot } from "./cluster-slot.js";
 import { listeningTimeout } from "./node-redis.js";
+import { onEach } from "./run-on-each.js";
 import { type ScriptClient, toArgument } from "./script-runner.js";
 import { allThatAnswer, within } from "./timeout.js";
 
@@ -91,7 +92,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, conditions: Grant
     return () => void redis.off("node-ready", onBack);
   }
 
-  return clientStore({
+  const store = clientStore({
     kind: "node-redis",
     client,
     inboxes: overNodes(redis, nodeRedisNodes(redis)),
@@ -99,6 +100,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, conditions: Grant
     conditions,
     failoverGuard: (grace, run, client) => new ClusterFailoverGuard(grace, run, client),
   });
+  return { ...store, runOnEach: onEach(client) };
 }
 
 function nodeRedisNodes(redis: NodeRedisCluster): ClusterNodes {

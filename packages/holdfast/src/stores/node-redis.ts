@@ -8,7 +8,7 @@ import type { ClientTimeouts, Replicas, ServerAddress, Store } from "../core/sto
 import { clientStore, type GrantConditions, type OpenSubscriber, overSubscriber, sharedWatch } from "./client-store.js";
 import { missingPermission, placeOf } from "./failure.js";
 import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
-import { type ScriptClient, toArgument } from "./script-runner.js";
+import { freed, type ScriptClient, toArgument } from "./script-runner.js";
 
 /** The part of a client that this store uses. `IoredisClient` explains why it is not the library's own type. */
 export interface NodeRedisClient {
@@ -28,6 +28,8 @@ export interface NodeRedisClient {
   };
   evalSha(sha1: string, inputs: { keys: string[]; arguments: string[] }): Promise<unknown>;
   scriptLoad(source: string): Promise<unknown>;
+  /** Takes the words of a command, or other arguments on a Sentinel client. */
+  sendCommand?(...args: never[]): Promise<unknown>;
   /** A pool has none of the following. */
   duplicate?(overrides?: object): NodeRedisClient;
   connect?(): Promise<unknown>;
@@ -67,8 +69,18 @@ export function nodeRedisStore(
 ): Store {
   /** How many times the client has become ready. */
   let readies = 0;
-  const { wait, duplicate } = redis;
+  const { wait, duplicate, getMasterNode } = redis;
+  const sendCommand = redis.sendCommand as ((words: string[]) => Promise<unknown>) | undefined;
   const client: ScriptClient = {
+    // A pool would send the two commands on different connections, and so may a Sentinel client.
+    free:
+      duplicate === undefined || getMasterNode !== undefined || sendCommand === undefined
+        ? undefined
+        : ([lock = "", queue = ""], [owner]) =>
+            freed(
+              sendCommand.call(redis, ["DELIFEQ", lock, String(owner)]),
+              sendCommand.call(redis, ["EXISTS", queue]),
+            ),
     evalsha: (sha1, keys, args) => redis.evalSha(sha1, { keys: [...keys], arguments: args.map(toArgument) }),
     load: (source) => redis.scriptLoad(source),
     // A pool would send the two commands on different connections.

@@ -18,6 +18,7 @@ import {
   lackOf,
   messageOf,
   missingPermission,
+  refusesForGood,
   storeError,
 } from "./failure.js";
 import { startTimeout } from "./timeout.js";
@@ -28,9 +29,21 @@ import { startTimeout } from "./timeout.js";
  */
 const LOADS_MAX = 100;
 
+/**
+ * How many releases are sent as scripts before the native commands are tried. Most servers lack them, and a process that releases few
+ * locks would not gain from the attempt.
+ */
+const RELEASES_BEFORE_NATIVE = 16;
+
 /** What a client library must provide so that scripts can run on it. */
 export interface ScriptClient {
   evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
+  /**
+   * Sends DELIFEQ of the first key and the argument, and then EXISTS of the second key, which the server executes in this order: see
+   * `freed`. Absent if the client
+   * cannot guarantee the order.
+   */
+  free?: ((keys: readonly string[], args: readonly (string | number)[]) => Promise<number>) | undefined;
   /**
    * Runs SCRIPT LOAD on every server that may receive the EVALSHA.
    *
@@ -72,6 +85,7 @@ export class ScriptRunner {
   readonly #client: ScriptClient;
   readonly #guard: FailoverGuard | undefined;
   readonly #replicas: Replicas | undefined;
+  #releases = 0;
 
   /**
    * @param guard     checks scripts that can make a claim the holder; without it every server may grant
@@ -108,13 +122,21 @@ export class ScriptRunner {
       sent.text = text;
       sent.wasSent = true;
       try {
-        client.evalsha(text.sha1, keys, args).then(sent.onReply, sent.onError);
+        const free = script.isNative && client.free;
+        const reply = free ? free(keys, args) : client.evalsha(text.sha1, keys, args);
+        reply.then(sent.onReply, sent.onError);
       } catch (cause) {
         // Some clients throw instead of returning a rejected promise.
         sent.onError(cause);
       }
     }
     return sent.reply;
+  };
+
+  /** As `Store.releasesNatively`. */
+  readonly releasesNatively = (): boolean => {
+    this.#releases += 1;
+    return this.#releases > RELEASES_BEFORE_NATIVE && this.#client.free !== undefined && this.#replicas === undefined;
   };
 }
 
@@ -175,6 +197,11 @@ class SentScript implements ScriptCall {
     const client = this.#client;
     const cause = isTimeout(reason) ? noReply(client, messageOf(reason), reason) : explained(reason, this.text.source);
     if (!isTimeout(reason)) client.unanswered = 0;
+    if (this.script.isNative && refusesForGood(cause)) {
+      client.free = undefined;
+      this.onReply(0);
+      return;
+    }
     if (this.#loads < LOADS_MAX && isUnknownScript(cause)) {
       this.#loads += 1;
       this.#loadAndSend();
@@ -301,6 +328,12 @@ class SentScript implements ScriptCall {
     clearTimeout(this.#timer);
     return true;
   }
+}
+
+/** The reply of `mutex/delete` to the replies of DELIFEQ and EXISTS. If EXISTS fails, a claim may be in the queue. */
+export async function freed(deleted: Promise<unknown>, isQueued: Promise<unknown>): Promise<number> {
+  const queued = isQueued.catch(() => 1);
+  return Number(await deleted) && Number(await queued) + 1;
 }
 
 /** From this number of consecutive calls without a reply, the error includes advice. */

@@ -24,16 +24,24 @@
  * - No such script is sent while the last answer is no.
  * - An acquire costs no more than the comparison in `ready`.
  */
-import type { Grace, Script, ScriptText, ServerMemory, Standing, Store } from "../core/store.js";
+import type {
+  AskOfMemory,
+  Grace,
+  LastAnswer,
+  Script,
+  ScriptText,
+  ServerMemory,
+  Standing,
+  Store,
+} from "../core/store.js";
 import { type Admission, type FailoverGuard, type Run, Runs, type ScriptCall, textFor } from "./failover-guard.js";
-import { notRun } from "./failure.js";
 import { leaseOf } from "./script-runner.js";
 
 /** How often to ask a server again that is `alone`, because other clients may have asked the rest of the quorum meanwhile. */
 const ALONE_MS = 1_000;
 
 /** How long an answer counts. After half of this time the guard asks again in the background. */
-const TRUSTED_MS = 60_000;
+export const TRUSTED_MS = 60_000;
 
 /** The failover guard of a single server. There is one per store. */
 export class ServerFailoverGuard implements FailoverGuard {
@@ -50,7 +58,7 @@ export class ServerFailoverGuard implements FailoverGuard {
   /** When the last answer expires, if it was no; -Infinity if it was yes. */
   #quietUntilMs = -Infinity;
   /** The last answer, and when the question was sent. It may be from an earlier connection. Undefined if there is none. */
-  #last: { readonly standing: Exclude<Standing, { outcome: "hidden" }>; readonly askedAtMs: number } | undefined;
+  #last: LastAnswer | undefined;
   readonly #runs = new Runs(() => {});
   /** The run that answered last, if scripts are loaded with the run in their text. */
   #named: Run | undefined;
@@ -63,7 +71,8 @@ export class ServerFailoverGuard implements FailoverGuard {
   constructor(grace: Grace, run: Store["run"]) {
     this.#grace = grace;
     this.#run = run;
-    this.memory = grace.isOfQuorum === true ? this.#asMemory() : undefined;
+    const ask: AskOfMemory = (leaseMs, timeoutMs, heard) => this.#ask(timeoutMs, leaseMs, heard);
+    this.memory = grace.memoryOf?.(() => this.#last, ask);
   }
 
   /** As `Store.lineageKey`. */
@@ -189,26 +198,5 @@ export class ServerFailoverGuard implements FailoverGuard {
       this.#settledAtMs = -Infinity;
       this.#quietUntilMs = performance.now() + countsForMs;
     }
-  }
-
-  #asMemory(): ServerMemory {
-    const last = (): Exclude<Standing, { outcome: "hidden" }> | undefined => this.#last?.standing;
-    return {
-      knows: (leaseMs) => {
-        const standing = last();
-        const isRecent = this.#last !== undefined && performance.now() - this.#last.askedAtMs <= TRUSTED_MS;
-        return isRecent && standing?.outcome === "settled" && standing.longestMs >= leaseMs ? standing.run : undefined;
-      },
-      get aloneIn() {
-        const standing = last();
-        return standing?.outcome === "alone" ? standing.run : undefined;
-      },
-      ask: async (leaseMs, timeoutMs, heard) => {
-        const standing = await this.#ask(timeoutMs, leaseMs, heard);
-        if (standing !== undefined) return standing;
-        const cause = new Error("the connection was lost while Holdfast checked whether the server may grant locks");
-        throw notRun(this.#grace.marker, cause, true);
-      },
-    };
   }
 }

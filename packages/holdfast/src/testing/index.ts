@@ -11,6 +11,7 @@ export { type Abilities, exclusiveContract } from "./exclusive.contract.js";
 export { AWKWARD_NAMES } from "./inspection.contract.js";
 export { multiLockContract } from "./multi-lock.contract.js";
 export { mutexContract } from "./mutex.contract.js";
+export { nativeReleaseContract } from "./native-release.contract.js";
 export { pauseContract } from "./pause.contract.js";
 export { readWriteLockContract, writeLockContract } from "./read-write-lock.contract.js";
 export { type QuorumContractOptions, redlockContract, redlockStoreContract } from "./redlock.contract.js";

@@ -95,7 +95,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       enqueue: fc.constantFrom(0, 1, 1, 2),
     }),
   },
-  { weight: 5, arbitrary: step(mutexRelease, { owner, token }) },
+  { weight: 5, arbitrary: step(mutexRelease, { owner, token, freed: fc.constantFrom(0, 0, 1) }) },
   { weight: 3, arbitrary: step(mutexExtend, { owner, token, leaseMs }) },
   { weight: 3, arbitrary: step(mutexLeave, { owner }) },
   { weight: 2, arbitrary: step(mutexAdopt, { from: owner, to: owner, token, leaseMs }) },

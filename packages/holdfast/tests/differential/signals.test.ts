@@ -48,6 +48,7 @@ const ARGS: Readonly<Record<string, fc.Arbitrary<string | number>>> = {
   block: fc.constant(1),
   enqueue: fc.constantFrom(0, 1, 1),
   again: fc.constantFrom(0, 1),
+  freed: fc.constantFrom(0, 1),
   entered: fc.constantFrom(0, 1),
   request: small,
   number: small,

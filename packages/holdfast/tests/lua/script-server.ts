@@ -80,6 +80,7 @@ export class ScriptServer {
     const fenceMs = Number(leaseMs) + 600_000;
     const given: Readonly<Record<string, string | number>> = {
       inbox: INBOX,
+      freed: 0,
       block: 1,
       enqueue: 1,
       note: "",

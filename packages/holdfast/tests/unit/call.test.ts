@@ -35,10 +35,10 @@ describe("a call", () => {
       { store, name: "a" },
       mutexRelease,
       { pause: "p", handed: "h", queue: "q", fence: "f", lock: "l" },
-      { inbox: "i", token: 5, owner: "o" },
+      { freed: 0, inbox: "i", token: 5, owner: "o" },
       77,
     );
-    expect(store.asked).toEqual([mutexRelease, ["l", "f", "q", "h", "p"], ["o", 5, "i"], 77]);
+    expect(store.asked).toEqual([mutexRelease, ["l", "f", "q", "h", "p"], ["o", 5, "i", 0], 77]);
   });
 
   test("adds the lock name to a store error and keeps its details", async () => {
@@ -91,7 +91,7 @@ describe("a reply", () => {
   });
 
   test.each<[Script, unknown]>([
-    [mutexRelease, 5],
+    [mutexRelease, 6],
     [mutexRelease, 0],
     [mutexRelease, [1, 2]],
     [mutexRelease, []],

@@ -1,0 +1,26 @@
+/** Runs a script on every server of a cluster. */
+import type { Store } from "../core/store.js";
+import { failureOf, missingPermission, storeError } from "./failure.js";
+import { type ScriptClient, toReply } from "./script-runner.js";
+import { within } from "./timeout.js";
+
+/** The `attempt` that makes a cluster client load a script on all servers, not only on the server of a key. */
+const TO_ALL = 2;
+
+/** Implements `Store.runOnEach`. Loads the script every time, because it is rarely called. */
+export function onEach(client: ScriptClient): NonNullable<Store["runOnEach"]> {
+  return async (script, args, timeoutMs) => {
+    const ask = async (): Promise<readonly unknown[]> => {
+      // The result does not matter: afterward the client knows its servers.
+      await client.evalsha(script.sha1, [], args).catch(() => {});
+      await client.load(script.source, [], TO_ALL);
+      return client.evalshaOnEach?.(script.sha1, args, timeoutMs / 2) ?? [];
+    };
+    try {
+      return (await within(timeoutMs, ask())).map(toReply);
+    } catch (cause) {
+      const missing = missingPermission(cause, script);
+      throw storeError(script.name, { ...failureOf(cause, false, true), missingPermission: missing });
+    }
+  };
+}
