@@ -95,6 +95,7 @@ describe("the matrix", () => {
     const retained = OWN.filter(({ cells }) => cells.some((cell) => releasesOf(cell) === "retained"));
     expect(retained.map(({ row }) => row)).toEqual(["J03-retained"]);
     expect(injectionOf("J03-retained")?.row).toBe("J03-retained");
+    expect(injectionOf("J03-native")?.row).toBe("J03-native");
     expect(CELLS.every((cell) => releasesOf(cell) === "awaited")).toBe(true);
   });
 

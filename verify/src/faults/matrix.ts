@@ -131,12 +131,13 @@ const QUORUM_LINES: readonly Line[] = [
   ["K8", "durability", "one voter forgets a long lease, others that know it are cut off", "· · · · · m0 m0"],
 ];
 
-/** Rows with clients that hold via `run`, which does not await the release; in the last row they also retain the mutex. */
+/** Rows with clients that hold via `run`, which does not await the release, and in one row also retain the mutex; and a row of plain releases. */
 const BACKGROUND_LINES: readonly Line[] = [
   ["J03-background", "client", "random kills on one hot name, releases in the background", "mf0 · s0 m0 m0 · ·"],
   ["J10-background", "network", "reply lost after the script ran, releases in the background", "mw0 · · · · · ·"],
   ["J24-background", "durability", "kill -9, restart on its files, releases in the background", "· · m0 · · · ·"],
   ["J03-retained", "client", "random kills on two hot names, which processes retain", "m0 · m0 · m0 · ·"],
+  ["J03-native", "client", "random kills on many names, most of which nobody waits for", "m0 · · m0 · · ·"],
 ];
 
 /**

@@ -113,6 +113,7 @@ export function wrapped(store: Store, run: Store["run"]): Store {
     ...(store.memory === undefined ? {} : { memory: store.memory }),
     ...(store.lineageKey === undefined ? {} : { lineageKey: store.lineageKey.bind(store) }),
     ...(store.confirmsGrants === undefined ? {} : { confirmsGrants: store.confirmsGrants }),
+    ...(store.releasesNatively === undefined ? {} : { releasesNatively: store.releasesNatively.bind(store) }),
     onReconnect: (listener) => store.onReconnect(listener),
     close: () => store.close(),
   };

@@ -15,6 +15,10 @@ export interface Receiving {
   callOf(request: Request, state: LockState): Call;
   isWait(request: Request, outcome: Outcome): boolean;
   replyOf(request: Request, outcome: Outcome, slow: number): Reply;
+  /** The next command that the client sent together with this one; undefined if the client gets the reply. */
+  followedBy(request: Request, outcome: Outcome): Request | undefined;
+  /** The client knows that this request was sent twice. */
+  copied(claim: Claim, verb: Request[1]): void;
   broken(before: LockState, next: LockState, request: Request, outcome: Outcome, after: Held): string | undefined;
 }
 
@@ -39,6 +43,7 @@ export async function addDeliveries(
         if (verb === "release") claim.may = 1;
         if (verb === "leave") claim.un = 1;
         if (verb === "wait" && claim.wait !== undefined) claim.wait.twice = 1;
+        world.copied(claim, verb);
         (next.requests[at] as Request)[3] = 2;
       } else {
         next.requests.splice(at, 1);
@@ -50,7 +55,9 @@ export async function addDeliveries(
         const isWait = world.isWait(request, outcome);
         const slow = isWait ? Math.min(1, of.sent) : 0;
         if (isWait) outdate(world, next, number);
-        next.replies.push(world.replyOf(request, outcome, slow));
+        const following = world.followedBy(request, outcome);
+        if (following === undefined) next.replies.push(world.replyOf(request, outcome, slow));
+        else next.requests.push(following);
       }
       next.held = outcome.held;
       for (const [channel, message] of outcome.told) {

@@ -33,7 +33,9 @@ export type ClientRule =
   | "recall-in-use"
   | "recalled-is-over"
   | "reuse-by-the-clock"
-  | "asked-once";
+  | "asked-once"
+  | "look-after-delete"
+  | "delete-before-look";
 
 /**
  * The phase of a claim: not begun, asking or waiting, confirming before its caller is notified, holding, releasing,
@@ -43,7 +45,7 @@ export type Phase = "idle" | "ask" | "conf" | "held" | "rel" | "late" | "kept" |
 
 /**
  * The scripts of a lock and of a condition. `quit` ends a wait without a signal; `confirm` is an `extend` before the
- * caller is notified of its grant.
+ * caller is notified of its grant. `delete` and `look` are the two commands of a native release.
  */
 export type Verb =
   | "acquire"
@@ -56,7 +58,9 @@ export type Verb =
   | "signal"
   | "reweigh"
   | "renew"
-  | "pause";
+  | "pause"
+  | "delete"
+  | "look";
 
 /** What a claim of a condition's world knows, followed by what only the search knows. */
 export interface WaitPart {

@@ -13,7 +13,7 @@ import type { LockClients } from "./lock-client.js";
 import { INBOX, ownerOf } from "./lock-kinds.js";
 import { atRest, brokenInState, brokenOnServer } from "./lock-properties.js";
 import { type Add, LETTERS, type LockSetting } from "./lock-setting.js";
-import { byText, type ClientRule, copyOf, type LockState, type Reply, type Request } from "./lock-state.js";
+import { byText, type Claim, type ClientRule, copyOf, type LockState, type Reply, type Request } from "./lock-state.js";
 import { addNetworkSteps } from "./network-steps.js";
 import { isFrozen, isValid, type Place } from "./place.js";
 import { addProcessSteps } from "./process-steps.js";
@@ -193,6 +193,14 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     if (verb === "confirm" && typeof reply !== "number") return [number, reply.length > 1 ? 3 : 1, slow, 0];
     return [number, Number(code === 2 && verb === "acquire" ? second : code), slow, 0];
   }
+
+  /** Implements `Receiving.followedBy`. */
+  followedBy(_request: Request, _outcome: Outcome): Request | undefined {
+    return undefined;
+  }
+
+  /** Implements `Receiving.copied`. */
+  copied(_claim: Claim, _verb: Request[1]): void {}
 
   /** The rules that a script violated on the server. May change `next` for bookkeeping. */
   broken(before: LockState, next: LockState, request: Request, outcome: Outcome, after: Held): string | undefined {

@@ -9,6 +9,7 @@ import { createHoldfast, type Store } from "holdfast";
 import { redlockAcquire, redlockConfirm, redlockRelease, serverLineage } from "holdfast/simulation";
 import { lockManager } from "holdfast/web-locks";
 import { baselineScripts } from "./baseline-scripts.js";
+import { COMMANDS } from "./native-world.js";
 
 /** Name of a script, as its first line says it, to its source; with `0/` before it, that of a client of protocol 0. */
 export type ScriptTexts = ReadonlyMap<string, string>;
@@ -35,6 +36,7 @@ const WANTED = [
 export async function productionScripts(): Promise<ScriptTexts> {
   const texts = new Map<string, string>(await baselineScripts());
   for (const { name, source } of [redlockAcquire, redlockConfirm, redlockRelease]) texts.set(name, source);
+  for (const [name, source] of COMMANDS) texts.set(name, source);
   texts.set(serverLineage.name, informed(serverLineage.source));
   const store = embedded();
   const recording: Store = {

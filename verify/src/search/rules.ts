@@ -7,6 +7,7 @@
 import { CONDITION_RULES } from "./condition-rules.js";
 import { LENGTHS_RULES } from "./lengths-rules.js";
 import { LOCK_RULES } from "./lock-rules.js";
+import { NATIVE_RULES } from "./native-rules.js";
 import type { ScriptTexts } from "./production-scripts.js";
 import { PROVISIONAL_RULES } from "./provisional-rules.js";
 import { READ_WRITE_RULES } from "./read-write-rules.js";
@@ -25,6 +26,7 @@ export const RULES: readonly Rule[] = [
   ...READ_WRITE_RULES,
   ...STEAL_RULES,
   ...RETAIN_RULES,
+  ...NATIVE_RULES,
   ...REENTRANT_RULES,
   ...TOKEN_RULES,
   ...TIMED_RULES,

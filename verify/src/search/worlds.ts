@@ -6,6 +6,8 @@ import { lengths } from "./lengths-rules.js";
 import { LengthsWorld } from "./lengths-world.js";
 import { mutexKind, permitsKind } from "./lock-kinds.js";
 import type { LockSetting } from "./lock-setting.js";
+import { native } from "./native-rules.js";
+import { NativeWorld } from "./native-world.js";
 import { PlainWorld } from "./plain-world.js";
 import { FROZEN, mutex as mutexOf, OLD_AND_NEW, permit } from "./provisional-rules.js";
 import { EVERYTHING } from "./read-write-client.js";
@@ -269,6 +271,13 @@ export const WORLDS: readonly Setting[] = [
       "3 clients, 2 + 1 + 1 claims, of which one tries, 2 reuses, 1 freeze, 1 message lost",
       retained([["retain", "retain"], ["plain"], ["try"]], { entries: 2, freezes: 1, pushes: 1 }),
     ),
+  ),
+  world(
+    NativeWorld,
+    "W15",
+    "mutex that is released without a script: others queue, ask and release in between",
+    limits("2 clients, 1 call without an answer", native(ALIKE, { timeouts: 1 })),
+    limits("2 clients, 2 + 1 claims, 1 death, 1 tick of delay", native(TWICE, { crashes: 1, delays: 1 })),
   ),
   world(
     TokenWorld,

@@ -4,7 +4,7 @@ import { claimOf } from "../history/lease-names.js";
 import type { Draft } from "./draft.js";
 import type { Call } from "./network.js";
 
-const GIVES_BACK = /^(?:mutex|permits)\/(?:release|leave)$|^election\/resign$/;
+const GIVES_BACK = /^(?:mutex|permits)\/(?:release|leave|delete)$|^election\/resign$/;
 
 /** The claims for which a script is sent; empty if none. */
 export function ownerOf({ script, args }: Call): string {

@@ -56,7 +56,7 @@ export function join(home: Home, index: number, incarnation: number): Member {
   };
   const process = new SimulatedProcess(home, `p${index}`, incarnation, clocks, random.fork());
   const link = embedded({ keyspace });
-  const store = new NetworkStore(home, process, link, random.fork());
+  const store = new NetworkStore(home, process, link, random.fork(), setup.natively.includes(index));
   const { runtime, store: tamper } = tampering;
   const isOld = index === setup.oldProcess;
   const way = tamper?.(store) ?? store;

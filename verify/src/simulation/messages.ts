@@ -51,7 +51,7 @@ export class Network {
   /** Records a reply of a script. */
   answered({ script, args }: Call, reply: Reply, nowMs: number): void {
     const owner = String(args[script.args.indexOf("owner")] ?? "");
-    if (/\/(?:release|resign|leave)$/.test(script.name)) this.#heard.set(`given back ${owner}`, nowMs);
+    if (/\/(?:release|resign|leave|delete)$/.test(script.name)) this.#heard.set(`given back ${owner}`, nowMs);
     const outcome = outcomeOf(script.replies, reply);
     // A lease that was lost in a failover and restored by its holder counts as extended too.
     if (outcome === "extended" || outcome === "reclaimed") this.#heard.set(`extended ${owner}`, nowMs);

@@ -30,9 +30,12 @@ export class NetworkStore implements Store {
   readonly #requests: Requests;
   readonly #ears: Ears;
   readonly #listeners = new Set<{ readonly call: (connection: Connection) => void }>();
+  readonly #isNative: boolean;
   #isClosed = false;
 
-  constructor(host: NetworkHost, process: SimulatedProcess, server: EmbeddedStore, random: Random) {
+  /** @param isNative  whether it releases locks natively */
+  constructor(host: NetworkHost, process: SimulatedProcess, server: EmbeddedStore, random: Random, isNative: boolean) {
+    this.#isNative = isNative;
     this.#host = host;
     this.#process = process;
     this.#travel = new Travel(host, process, random);
@@ -54,6 +57,11 @@ export class NetworkStore implements Store {
     if (!this.#isClosed) return this.#requests.run(script, keys, args, timeoutMs);
     const facts = { mayHaveRun: false, transient: false, cause: "this store was closed" };
     return Promise.reject(new StoreError(script.name, facts));
+  }
+
+  /** As `Store.releasesNatively`. */
+  releasesNatively(): boolean {
+    return this.#isNative;
   }
 
   inbox(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {

@@ -21,7 +21,7 @@ const TRIP_MS = 60;
 const LOOK_MS = 250;
 
 const ASKS = /\/acquire$/;
-const LEAVES = /\/(?:leave|release|resign)$/;
+const LEAVES = /\/(?:leave|release|resign|delete)$/;
 /** The scripts that remove a queue place. The others end a lease. */
 const TAKES_OUT = /\/leave$/;
 

@@ -39,6 +39,8 @@ export interface Plan {
   readonly handOffMs: number;
   /** The index of a process with protocol 0, which has no hand-off; absent if all use the present protocol. */
   readonly oldProcess?: number;
+  /** The processes that release without a script, as on a server that has the commands (docs/adr/149). */
+  readonly natively: readonly number[];
   /** Options for requests of `holdfast/web-locks`, which have no such options themselves; absent if there are none. */
   readonly requests?: { readonly leaseMs: number; readonly renew: boolean };
   readonly sessions: readonly Session[];
@@ -49,6 +51,8 @@ export interface Plan {
   readonly strikesEndMs?: number;
 }
 
+/** The random stream: in the upper half of the seed space, which nothing else uses. */
+const NATIVE_STREAM = 37 * 4_294_967_296;
 const SESSIONS_END_MS = 9_000;
 const FAULTS_END_MS = 11_000;
 const LATE_MS = 4_000;
@@ -79,10 +83,21 @@ export function planOf(seed: number, kind: string, profile: Profile): Plan {
     processCount,
     commandTimeoutMs,
     handOffMs: handOffMsOf(seed),
+    natively: nativelyOf(seed, processCount),
     sessions: sessions.sort((a, b) => a.atMs - b.atMs),
     faults: faults.sort((a, b) => a.atMs - b.atMs),
     calmFromMs: profile === "stalls" ? STALLS_END_MS : faultCount === 0 ? SESSIONS_END_MS : FAULTS_END_MS + LATE_MS,
   };
+}
+
+/**
+ * Half of the plans have processes that release natively, most of their processes. Uses its own random stream, for the same
+ * reason as in drawn-since.ts.
+ */
+function nativelyOf(seed: number, processCount: number): number[] {
+  const random = new Random(seed + NATIVE_STREAM);
+  const chance = random.pick([0, 0.7]);
+  return Array.from({ length: processCount }, (_, index) => index).filter(() => random.chance(chance));
 }
 
 /** The same plan with only those sessions and faults. */

@@ -1,6 +1,7 @@
 /** The connection on which a process sends scripts and receives replies. */
 import type { EmbeddedStore } from "@holdfast/embedded";
 import { type Reply, type Script, StoreError } from "holdfast";
+import { sha1Of } from "holdfast/internal";
 import type { Call, NetworkHost } from "./network-host.js";
 import type { SimulatedProcess } from "./process.js";
 import type { Travel } from "./travel.js";
@@ -10,6 +11,20 @@ interface Pending extends Call {
   isSent: boolean;
   /** It was written to a socket, but the process ended before the socket sent it. */
   isDropped: boolean;
+}
+
+/** The time from one command of a native release to the next: none, or enough for a few requests of others. */
+const LOOKS_AFTER_MS = [0, 0.5, 2];
+
+/** The commands of a native release, as scripts, because an embedded server runs nothing else. */
+const DELETE_IF_EQUAL = command(
+  "DELIFEQ",
+  "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0",
+);
+const EXISTS = command("EXISTS", "return redis.call('EXISTS', KEYS[1])");
+
+function command(name: string, source: string): Script {
+  return { name, source, sha1: sha1Of({ source }), keys: ["key"], args: ["..."], replies: [] };
 }
 
 /** The duration of an instant. */
@@ -155,6 +170,10 @@ export class Requests {
       this.#travel.later(random.between(0, weather.lateMs), what, () => this.#arrive(call, true));
     }
     const generation = this.#generation;
+    if (call.script.isNative === true) {
+      void this.#releaseNatively(call, isCopy, generation);
+      return;
+    }
     const script = this.#host.scriptOf(call.script);
     this.#server.run(script, call.keys, call.args, 0).then(
       (reply) => {
@@ -166,6 +185,23 @@ export class Requests {
         if (!isCopy) this.#reply(call, generation, error as StoreError);
       },
     );
+  }
+
+  /** Runs the two commands of a native release. Requests of others can run in between. */
+  async #releaseNatively(call: Pending, isCopy: boolean, generation: number): Promise<void> {
+    const [lock = "", queue = ""] = call.keys;
+    const deleted = await this.#server.run(DELETE_IF_EQUAL, [lock], call.args, 0);
+    this.#host.ran(this.#process, call, deleted);
+    // Long enough for other requests. Not drawn, so that the rest of the run stays as it is without native releases.
+    const afterMs = LOOKS_AFTER_MS[call.id % LOOKS_AFTER_MS.length] ?? 0;
+    this.#travel.later(afterMs, `${this.#label(call)} looks for waiters`, () => {
+      // A server that ends or loses this connection executes nothing more of it.
+      if (isCopy || generation !== this.#generation || this.#host.isServerDown) return;
+      this.#server.run(EXISTS, [queue], [], 0).then(
+        (isThere) => this.#reply(call, generation, deleted === 0 ? 0 : isThere === 0 ? 1 : 2),
+        (error: unknown) => this.#reply(call, generation, error as StoreError),
+      );
+    });
   }
 
   #reply(call: Pending, generation: number, reply: Reply | StoreError): void {

@@ -160,11 +160,14 @@ export const killedHolder: Injection = {
 
 /**
  * A workload in which all processes want one name, with several callers each. If they retain mutexes, two names and one
- * caller, because a lock that others wait for is not retained.
+ * caller, because a lock that others wait for is not retained. For releases without a script many names, for the same reason.
  */
 function hotName(stage: Stage): Work {
-  const isRetained = stage.cell.row === "J03-retained";
-  return { ...contention(stage), ...(isRetained ? { names: 2, sessions: 1 } : { names: 1, sessions: 3 }) };
+  const chosen: Readonly<Record<string, Pick<Work, "names" | "sessions">>> = {
+    "J03-retained": { names: 2, sessions: 1 },
+    "J03-native": { names: 12, sessions: 2 },
+  };
+  return { ...contention(stage), ...(chosen[stage.cell.row] ?? { names: 1, sessions: 3 }) };
 }
 
 /**
@@ -201,6 +204,9 @@ export const killsWhileRetaining: Injection = {
     await Promise.all(killed.map((client) => killAnywhere(stage, client)));
   },
 };
+
+/** J03-native: the same on many names. On a server with DELIFEQ, most locks are released without a script (docs/adr/149). */
+export const killsOnManyNames: Injection = { ...killsWhileRetaining, row: "J03-native" };
 
 async function killWhileReleasing(stage: Stage, client: Client, rival: Client): Promise<void> {
   const { leaseMs } = stage;

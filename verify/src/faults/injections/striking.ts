@@ -59,6 +59,8 @@ export const isOfALock: Matches = ([command = "", script = "", ...words]) => {
   switch (command.toUpperCase()) {
     case "EVALSHA":
       return !script.startsWith("client-record/") && !script.endsWith("/inspect");
+    case "DELIFEQ":
+      return true;
     case "EVAL":
       return !script.includes("/");
     case "SET":
@@ -79,8 +81,10 @@ export function isAbout(
     return (words) => isOfALock(words) && words.includes(key);
   }
   const tag = `{${lockName}}`;
-  return (words) =>
-    isOfALock(words) && words[1]?.endsWith(`/${verb}`) === true && words.some((word) => word.includes(tag));
+  return (words) => {
+    const isVerb = words[1]?.endsWith(`/${verb}`) === true || (verb === "release" && words[0] === "DELIFEQ");
+    return isOfALock(words) && isVerb && words.some((word) => word.includes(tag));
+  };
 }
 
 /**

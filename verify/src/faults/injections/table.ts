@@ -30,6 +30,7 @@ export const INJECTIONS: readonly Injection[] = [
   client.killedHolder,
   client.killsOnAHotName,
   client.killsWhileRetaining,
+  client.killsOnManyNames,
   client.vanishedHolder,
   client.blockedLoop,
   client.steppedClient,

@@ -57,6 +57,8 @@ function connect(settings: SubjectSettings): Connection {
   const [redis] = clients.all;
   const chosen = chooseStores({ ...(redis === undefined ? {} : { redis }), failoverGrace: grace });
   if (!("run" in chosen)) throw new TypeError("one client makes one store");
+  // A store tries native releases after a few others, and many processes do not live that long here.
+  for (let releases = 0; releases < 20; releases += 1) chosen.releasesNatively?.();
   const trails = new Trails();
   const store: Store = trails.watch(mutated(chosen, mistakes));
   const holdfast = createHoldfastOn(runtime, { ...options, store });

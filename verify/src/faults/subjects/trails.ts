@@ -77,7 +77,7 @@ export class Trails {
       const [owner] = owners;
       if (owner === undefined) return answer();
       if (/\/(?:extend|reclaim)$/.test(script.name)) return this.#extend(owner, leaseOf(script, args), answer);
-      return /\/(?:release|resign)$/.test(script.name) ? this.#release(owner, script, answer) : answer();
+      return /\/(?:release|resign|delete)$/.test(script.name) ? this.#release(owner, script, answer) : answer();
     });
     const hearing =
       (open: Store["inbox"]): Store["inbox"] =>
@@ -136,8 +136,11 @@ export class Trails {
     try {
       const reply = await answer();
       const outcome = outcomeOf(replies, reply);
+      // After a native release the script follows, unless the lock is free.
+      if (outcome === "kept") return reply;
       const isCopy = trail.mayBeReleased || trail.releasedAfter !== this.#reconnects;
-      if (outcome === "released" || (isCopy && outcome !== "forgotten")) trail.releasedMs ??= monotonicMs();
+      const isDone = outcome === "released" || outcome === "waited" || outcome === "freed";
+      if (isDone || (isCopy && outcome !== "forgotten")) trail.releasedMs ??= monotonicMs();
       return reply;
     } catch (error) {
       trail.mayBeReleased = true;

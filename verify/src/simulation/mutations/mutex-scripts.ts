@@ -28,8 +28,8 @@ export const MUTEX_SCRIPTS: readonly Mutation[] = [
     kind: "mutex",
     finds: ["S3"],
     tampering: rewrite("mutex/release", [
-      "return whyLost(holder, token)",
-      "if holder then redis.call('PEXPIRE', KEYS[1], 20) end\nreturn whyLost(holder, token)",
+      "local lost =",
+      "if holder and not isOurs then redis.call('PEXPIRE', KEYS[1], 20) end\nlocal lost =",
     ]),
   },
   {

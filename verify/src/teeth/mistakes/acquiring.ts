@@ -104,7 +104,7 @@ export const ACQUIRING: readonly Tooth[] = [
       patch(
         WAITER,
         "if (!this.#isQueued && !this.#isUnclear()) return true;",
-        "if (!this.#isQueued && !this.#serverMayHaveChanged.isUncertain) return true;",
+        "if (!this.#isQueued && !this.#uncertain.isUncertain) return true;",
       ),
     ],
     catcher: test("unit/cleanup.test.ts", "a cleanup gives a late grant back immediately"),

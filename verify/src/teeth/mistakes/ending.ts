@@ -105,6 +105,54 @@ export const ENDING: readonly Tooth[] = [
     catcher: { ...simulation("semaphore", "L4"), profile: "background" },
   },
   {
+    id: "native-release-forgets-a-waiter",
+    bugs: [],
+    mistake: "a release without a script deletes the lock, and does not hand it to a claim that waits",
+    patches: [
+      patch(
+        "core/release.ts",
+        'if (outcome === "released") return outcome;',
+        'if (outcome !== "kept") return "released";',
+      ),
+    ],
+    catcher: test(
+      "unit/native-release.test.ts",
+      "and by the script as well if others wait, and then counts as released whatever the script replies",
+    ),
+  },
+  {
+    id: "native-release-does-not-look",
+    bugs: [],
+    mistake: "the same, in every order of requests, replies and messages",
+    patches: [],
+    catcher: { by: "search", rule: "look-after-delete", finds: "L3" },
+  },
+  {
+    id: "native-release-looks-first",
+    bugs: [],
+    mistake:
+      "a release without a script looks for waiters before it deletes the lock, so one that queues in between is forgotten",
+    patches: [],
+    catcher: { by: "search", rule: "delete-before-look", finds: "L3" },
+  },
+  {
+    id: "native-release-not-handed-on",
+    bugs: [],
+    mistake: "the script that follows a release without a script finds the lock free, and does nothing",
+    patches: [],
+    catcher: { by: "search", rule: "freed-is-handed-on", finds: "L3" },
+  },
+  {
+    id: "native-release-of-a-second-grant",
+    bugs: [],
+    mistake: "a claim that may have been granted twice is released without a comparison of its token",
+    patches: [patch("core/release.ts", "isPlain && !mayStillRun() ?", "claim.leaseMs > 0 ?")],
+    catcher: test(
+      "unit/native-release.test.ts",
+      "if the connection was replaced while it was requested, because the first copy may still arrive",
+    ),
+  },
+  {
     id: "release-never-gives-up",
     bugs: ["B19"],
     mistake: "a release is tried for ever",
@@ -125,7 +173,7 @@ export const ENDING: readonly Tooth[] = [
     bugs: ["B20"],
     mistake: "a release whose first answer was lost says that nothing was held",
     patches: [
-      patch("core/release.ts", 'return isRepeated && ended !== "forgotten" ? "released" : ended;', "return ended;"),
+      patch("core/release.ts", 'return mayHaveRun && ended !== "forgotten" ? "released" : ended;', "return ended;"),
     ],
     catcher: test(
       "unit/cleanup.test.ts",
