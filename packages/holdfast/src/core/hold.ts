@@ -315,8 +315,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   listening(): void {
-    // No client can have seen a hold of less than 1 ms, so none can have force-released it.
-    if (this.heldMs() >= 1) this.#renewer.renewNow("inbox");
+    // Another client can see and force-release a hold in much less than 1 ms, but not before it begins.
+    if (this.heldMs() > 0) this.#renewer.renewNow("inbox");
   }
 
   /** Whether a request of the claim may still be running. */

@@ -11,7 +11,8 @@ test.each([true, false])(
     const lease = await world.lock.acquire();
     world.answers.extend = async () => "claimed";
     const { signal } = lease;
-    await world.runtime.advance(10);
+    // On one host, another client can force-release the lease within this time.
+    await world.runtime.advance(0.4);
     expect(signal.aborted).toBe(false);
     opened.resolve();
     await world.runtime.advance(1_001);
