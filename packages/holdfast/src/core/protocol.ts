@@ -373,8 +373,8 @@ export interface Granted extends Grant {
 }
 
 /**
- * The value of `Granted.mayStillRun` for a claim whose requests all have a reply and were sent once. Shared, so that most holds need not keep their
- * waiter.
+ * The value of `Granted.mayStillRun` for a claim whose requests all have a reply and were sent once. Shared, so that most
+ * holds need not keep their waiter.
  */
 export const NOTHING_RUNS = (): boolean => false;
 

@@ -62,8 +62,8 @@ export async function giveBack({
         mayHaveRun = outcome === "waited";
       }
       mayHaveRun ||= isRetry || reconnects !== session.commandReconnects;
-      // Both requests of an attempt have one timeout together.
-      const leftMs = Math.ceil(commandTimeoutMs + sentAtMs - runtime.monotonicMs());
+      // Both requests of an attempt have one timeout together. A tenth is left if the process stalled meanwhile.
+      const leftMs = Math.ceil(Math.max(commandTimeoutMs / 10, commandTimeoutMs + sentAtMs - runtime.monotonicMs()));
       let ended = await protocol.release(grant, leftMs, mayHaveRun);
       // If the lease can be restored, no other claim was granted in between. Then release again.
       if (ended !== "released" && !isRetry && !isPutBack && (await isReclaimed(reclaim))) {

@@ -277,7 +277,7 @@ export function quietFailure({ restMs, isAlone }: Quiet): StoreFailure {
     return { mayHaveRun: false, transient: true, cause, resumesInMs };
   }
   const cause = new Error(
-    `this server was restarted, and too few of the other servers have reported how long leases are: it grants no locks until they do, or for another ${resumesInMs} ms`,
+    `this server was restarted, and too few other servers have reported lease lengths: it grants no locks until they do, or for another ${resumesInMs} ms`,
   );
   // It is unknown when the other servers will reply, so there is no `resumesInMs`.
   return { mayHaveRun: false, transient: true, cause };

@@ -118,6 +118,21 @@ describe("a hold is released natively", () => {
     expect(releasing.state).toBe("rejected");
   });
 
+  test("and the script has time for its reply, although the process stalled before it read the first one", async () => {
+    outcomes = ["waited"];
+    const { releaseFree } = world.protocol;
+    Object.assign(world.protocol, {
+      async releaseFree(...call: Parameters<NonNullable<typeof releaseFree>>) {
+        await new Promise<void>((resume) => world.runtime.startTimer(resume, 10_000, true));
+        return releaseFree?.call(world.protocol, ...call);
+      },
+    });
+    const releasing = watch((await world.lock.acquire()).release());
+    await world.runtime.advance(10_100);
+    expect(releasing.value).toBe("released");
+    expect(world.sentOf("release").map(({ timeoutMs }) => timeoutMs)).toEqual([200]);
+  });
+
   test("and close waits for the second request", async () => {
     outcomes = ["waited"];
     const reply = new Answer<"released">();
