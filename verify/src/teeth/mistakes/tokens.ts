@@ -50,7 +50,7 @@ export const TOKENS: readonly Tooth[] = [
   {
     id: "token-of-the-successor",
     bugs: ["B58"],
-    mistake: "a holder that asks again is told the latest token in place of its own",
+    mistake: "a holder that asks again gets the latest token instead of its own",
     patches: [
       patch(
         "permits/acquire.lua",
