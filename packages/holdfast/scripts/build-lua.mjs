@@ -208,10 +208,13 @@ function withoutComments(name, body) {
   return `-- holdfast ${name}\n${stripped(body)}`;
 }
 
-/** @param {string} lua */
+/** Without comments, indentation and empty lines, which would only make the package larger. @param {string} lua */
 function stripped(lua) {
-  const code = lua.split("\n").filter((line) => !/^\s*--/.test(line));
-  return code.join("\n").replace(/^\s*\n|\s+$/g, "");
+  return lua
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("--"))
+    .join("\n");
 }
 
 /** As it stands between backticks. @param {string} text */

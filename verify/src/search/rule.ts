@@ -1,3 +1,4 @@
+import { asSent } from "../as-sent.js";
 import type { World } from "./explore.js";
 import type { LockSetting } from "./lock-setting.js";
 import type { ClientRule, LockState } from "./lock-state.js";
@@ -6,7 +7,7 @@ import type { Server } from "./server.js";
 /** A change of a script. */
 export interface TextChange {
   readonly script: string;
-  /** Text that occurs exactly once in the script. */
+  /** Text that occurs exactly once in the script. Indented as in the .lua file: scripts are sent without indentation. */
   readonly from: string;
   readonly to: string;
 }
@@ -18,7 +19,7 @@ export function changedTexts(
 ): ReadonlyMap<string, string> {
   const changed = new Map(texts);
   for (const { script, from, to } of changes) {
-    const parts = (changed.get(script) ?? "").split(from);
+    const parts = (changed.get(script) ?? "").split(asSent(from));
     if (parts.length !== 2) throw new Error(`a change fits ${parts.length - 1} times into ${script}: ${from}`);
     changed.set(script, parts.join(to));
   }

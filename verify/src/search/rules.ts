@@ -13,7 +13,7 @@ import { PROVISIONAL_RULES } from "./provisional-rules.js";
 import { READ_WRITE_RULES } from "./read-write-rules.js";
 import { REENTRANT_RULES } from "./reentrant-rules.js";
 import { RETAIN_RULES } from "./retain-rules.js";
-import type { Rule } from "./rule.js";
+import { changedTexts, type Rule } from "./rule.js";
 import { STEAL_RULES } from "./steal-rules.js";
 import { TIMED_RULES } from "./timed-rules.js";
 import { TOKEN_RULES } from "./token-rules.js";
@@ -35,11 +35,9 @@ export const RULES: readonly Rule[] = [
 
 /** The scripts with the changes of one rule. @throws Error  a change does not match exactly once */
 export function changed(texts: ScriptTexts, rule: Rule): ScriptTexts {
-  const copy = new Map(texts);
-  for (const { script, from, to } of rule.changes) {
-    const parts = (copy.get(script) ?? "").split(from);
-    if (parts.length !== 2) throw new Error(`${rule.id}: the change fits ${parts.length - 1} times into ${script}`);
-    copy.set(script, parts.join(to));
+  try {
+    return changedTexts(texts, rule.changes);
+  } catch (error) {
+    throw new Error(`${rule.id}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
-  return copy;
 }

@@ -1,13 +1,14 @@
 /** Text changes in production scripts, for deliberate mistakes. */
 import { createHash } from "node:crypto";
 import type { Script } from "holdfast";
+import { asSent } from "../as-sent.js";
 
 /** A deliberate mistake could not be made. It says nothing about the simulated code, and ends the run. */
 export class TamperingError extends Error {
   override readonly name = "TamperingError";
 }
 
-/** A part of a script's text, and its replacement. */
+/** A part of a script's text, indented as in the .lua file, and its replacement. */
 export type Change = readonly [part: string, by: string];
 
 /**
@@ -15,7 +16,8 @@ export type Change = readonly [part: string, by: string];
  */
 export function rewritten(script: Script, changes: readonly Change[]): Script {
   let { source } = script;
-  for (const [part, by] of changes) {
+  for (const [written, by] of changes) {
+    const part = asSent(written);
     if (!source.includes(part)) throw new TamperingError(`${script.name} has no ${JSON.stringify(part)}`);
     // A function, because a replacement text may contain a "$" with a special meaning.
     source = source.replaceAll(part, () => by);

@@ -268,19 +268,14 @@ export interface Quiet {
 }
 
 /** The failure of a request to a server that may not grant now, with the reason as its cause. */
-export function quietFailure({ restMs, isAlone }: Quiet): StoreFailure {
+export function quietFailure({ restMs, isAlone = false }: Quiet): StoreFailure {
   const resumesInMs = Math.ceil(restMs);
-  if (isAlone !== true) {
-    const cause = new Error(
-      `this server took over from another or was restarted, so it may not know every held lock: it grants no locks for another ${resumesInMs} ms`,
-    );
-    return { mayHaveRun: false, transient: true, cause, resumesInMs };
-  }
+  const until = isAlone ? "until enough other servers have reported lease lengths, or " : "";
   const cause = new Error(
-    `this server was restarted, and too few other servers have reported lease lengths: it grants no locks until they do, or for another ${resumesInMs} ms`,
+    `this server took over from another or was restarted, so it may not know every held lock: it grants no locks ${until}for another ${resumesInMs} ms`,
   );
-  // It is unknown when the other servers will reply, so there is no `resumesInMs`.
-  return { mayHaveRun: false, transient: true, cause };
+  // It is unknown when the other servers will reply, so `resumesInMs` is left out then.
+  return { mayHaveRun: false, transient: true, cause, ...(!isAlone && { resumesInMs }) };
 }
 
 /**

@@ -89,8 +89,8 @@ describe("a script as a typed constant", () => {
     ]);
   });
 
-  it("has its name in its source, but no header or comment lines", async () => {
-    const body = `\n-- Why.\n${BODY}  -- Inner.\nredis.call('DEL', KEYS[1]) -- kept\n\n\n`;
+  it("has its name in its source, but no header, comment lines, empty lines or indentation", async () => {
+    const body = `\n-- Why.\n${BODY}  -- Inner.\n\n  redis.call('DEL', KEYS[1]) -- kept\n\n\n`;
     const { mutexRelease } = await constants(release({ body }));
     expect(mutexRelease?.source).toBe(`-- holdfast mutex/release\n${BODY}redis.call('DEL', KEYS[1]) -- kept`);
   });
@@ -125,7 +125,7 @@ describe("a fragment", () => {
     const give = fragment("give", "local function give(owner)\n  return redis.call('DEL', KEYS[1])\nend\n");
     const { mutexRelease } = await constants({ ...including, "lua/give.lua": give });
     expect(mutexRelease?.source).toBe(
-      "-- holdfast mutex/release\nlocal function give(owner)\n  return redis.call('DEL', KEYS[1])\nend\nreturn give(ARGV[1])",
+      "-- holdfast mutex/release\nlocal function give(owner)\nreturn redis.call('DEL', KEYS[1])\nend\nreturn give(ARGV[1])",
     );
   });
 

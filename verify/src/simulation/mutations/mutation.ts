@@ -1,5 +1,6 @@
 /** Deliberate mistakes, and helpers to make them in scripts. */
 import type { Script } from "holdfast";
+import { asSent } from "../../as-sent.js";
 import type { Profile } from "../plan.js";
 import { type Change, rewritten } from "../rewriting.js";
 import type { Tampering } from "../tampering.js";
@@ -28,6 +29,6 @@ export function rewrite(name: string, ...changes: readonly Change[]): Tampering 
 
 /** Replaces those parts in every script that contains them. */
 export function rewriteAll(...changes: readonly Change[]): Tampering {
-  const isMeant = ({ source }: Script): boolean => changes.every(([part]) => source.includes(part));
+  const isMeant = ({ source }: Script): boolean => changes.every(([part]) => source.includes(asSent(part)));
   return { script: (script: Script) => (isMeant(script) ? rewritten(script, changes) : script) };
 }
