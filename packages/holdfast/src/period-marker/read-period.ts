@@ -40,7 +40,8 @@ export interface PeriodInspection {
   readonly lastRun: LastRun | undefined;
   /**
    * When the next run may start, in ms since 1970 by the server's clock; undefined if there is no last run.
-   * `startOfPeriod` refuses a run whose `readAtMs` is earlier, so such a run does not need to acquire the lock.
+   * Without `untilSuccess`, `startOfPeriod` refuses a run whose `readAtMs` is earlier, so such a run does not need to acquire
+   * the lock. With `untilSuccess`, it refuses such a run only if a run of this period has succeeded.
    */
   readonly opensAtMs: number | undefined;
 }
