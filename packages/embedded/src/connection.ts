@@ -85,7 +85,7 @@ export class Connection {
     const subscriber = this.#newSubscriber();
     this.#subscriber = subscriber;
     this.#server.scheduler.schedule(() => {
-      if (this.#subscriber !== subscriber) return; // dropped again in the meantime
+      if (this.#subscriber !== subscriber) return; // the new connection was dropped as well
       for (const channel of this.#listeners.keys()) this.#subscribe(channel);
       this.#server.scheduler.schedule(() => {
         if (this.#subscriber === subscriber) this.#onReady();

@@ -128,7 +128,7 @@ export interface CheckedOptions {
   readonly clientName: string;
   readonly commandTimeoutMs: number;
   readonly allowEviction: boolean;
-  /** Of every acquire. */
+  /** The defaults of every acquire. */
   readonly defaults: ResolvedOptions;
 }
 

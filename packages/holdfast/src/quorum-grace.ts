@@ -1,4 +1,4 @@
-/** How a store asks one server of a quorum about its lineage, and what it knows of the memory of that server. See docs/adr/131. */
+/** How a store asks one server of a quorum about its lineage, and evaluates the last answer. See docs/adr/131. */
 import type { AskOfMemory, Grace, LastAnswer, ServerMemory } from "./core/store.js";
 import { graceFor } from "./server/lineage.js";
 import { notRun } from "./stores/failure.js";

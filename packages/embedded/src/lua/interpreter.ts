@@ -188,8 +188,8 @@ export function loadedInterpreter(): Interpreter | undefined {
 /**
  * Loads the interpreter, or waits until it is loaded.
  *
- * The first run of a script does this automatically. A simulation awaits it before it starts, because nothing else
- * takes real time.
+ * The first run of a script does this automatically. A simulation awaits it before it starts, because loading is the
+ * only step that takes real time.
  */
 export async function loadInterpreter(): Promise<void> {
   loading ??= start();
@@ -197,8 +197,8 @@ export async function loadInterpreter(): Promise<void> {
 }
 
 /**
- * The compiled module beside the main file of wasmoon. wasmoon derives the place from the running script, which a worker of Deno
- * is not. Undefined in a bundle that does not know where it is.
+ * Returns the path of the compiled module, which is beside the main file of wasmoon. By itself, wasmoon derives the path from the
+ * running script, which fails in a worker of Deno. Undefined in a bundle that does not know its own path.
  */
 function moduleFile(): string | undefined {
   try {

@@ -47,7 +47,7 @@ function base.rawset(target, key, value)
   return rawset(target, key, value)
 end
 
--- The server hands the error of a command to whoever catches it as its text, and not as the table it was raised as.
+-- On a server, a script that catches the error of a command gets its text, although it was raised as a table.
 local function settle(ok, first, ...)
   if not ok and type(first) == "table" and first.err then return false, first.err end
   return ok, first, ...

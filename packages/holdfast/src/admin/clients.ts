@@ -25,7 +25,7 @@ export interface ClientClaim {
   readonly sinceAtMs: number | undefined;
 }
 
-/** A client, which is one Holdfast of a process, as its record and the locks show it. */
+/** A client: one Holdfast of a process. The data comes from its record and from the locks. */
 export interface ClientEntry {
   /** The id of the client, the first part of its owner ids. */
   readonly clientId: string;

@@ -152,7 +152,7 @@ interface Blocker {
   readonly holder: EntryHolder;
 }
 
-/** A wait in a cycle, and the hold of the same client for which the wait before it waits. */
+/** A wait in a cycle, and a hold of the same client, which the previous wait in the cycle waits for. */
 interface Step {
   readonly holder: EntryHolder;
   readonly held: LockEntry;
@@ -224,7 +224,7 @@ function isStuck({ lock, waiter, blockers }: Wait, byClient: ByClient): boolean 
   return (lock.permits?.limit ?? 0) - kept < waiter.permits;
 }
 
-/** Returns the waits that may keep a client from releasing what it holds: those that one task can have begun after that. */
+/** Returns the waits that may keep a client from releasing a hold: those that the holding task may have begun. */
 function nextOf({ clientId, holder }: Blocker, held: LockEntry, byClient: ByClient): readonly Wait[] {
   const { sinceAtMs } = holder;
   return (byClient.get(clientId) ?? []).filter(({ lock, waiter }) => {

@@ -64,7 +64,7 @@ export interface EntryWaiter extends WaitingClaim {
   readonly permits: number;
   /** When it joined the queue, by the server's clock, in ms since 1970. Undefined if the queue does not record it. */
   readonly sinceAtMs: number | undefined;
-  /** As for a holder: since when its client is gone. */
+  /** When its client last wrote its record; see `EntryHolder.goneSinceAtMs`. */
   readonly goneSinceAtMs: number | undefined;
 }
 

@@ -68,7 +68,7 @@ export interface HistoryEntry {
   readonly waitedMs: number | undefined;
   /** How long it was held, in ms. Undefined if it is still held, or if no event has recorded it. */
   readonly heldMs: number | undefined;
-  /** Why it ended or happened, as text. */
+  /** Why the hold ended, or why the event happened. */
   readonly reason: string | undefined;
   /** For a scheduled run, the time that it was scheduled for. */
   readonly tick: string | undefined;
@@ -106,7 +106,7 @@ const WEIGHTS: Readonly<Record<HistoryWord, number>> = {
 /** The kind whose leases can change their token. Each of its leases has its own owner. */
 export const CHANGING = "read-write-lock";
 
-/** How it stands with a hold without a recorded end. */
+/** The outcome of a hold without a recorded end. */
 export type OpenOutcome = "held" | "ending" | "expired";
 
 /** A hold without a recorded end. */
@@ -122,7 +122,7 @@ export interface OpenHold {
 /**
  * Combines the events of one name into entries, newest first.
  *
- * @param judge  returns how it stands with a hold without a recorded end
+ * @param judge  returns the outcome of a hold without a recorded end
  */
 export function entriesOf(events: readonly ReadEvent[], judge: (hold: OpenHold) => OpenOutcome): HistoryEntry[] {
   return groupsOf(events)

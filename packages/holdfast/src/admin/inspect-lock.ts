@@ -46,7 +46,7 @@ interface Seen {
 /** The state of a lock, with what lists need. */
 export interface Inspected {
   readonly entry: LockEntry;
-  /** Whether the first key of the lock exists. Lists find the lock by it. */
+  /** Whether the first key of the lock exists. Lists find the lock by this key. */
   readonly hasFirstKey: boolean;
   /** The error of a server that refused to read the lock. */
   readonly refusal?: unknown;

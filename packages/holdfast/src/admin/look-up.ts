@@ -42,7 +42,7 @@ export async function lookUp(
     LOCK_KINDS.map((kind) => inspectLock(place, { kind, name, key: undefined }, identities)),
   );
   const [{ refusal } = { refusal: undefined }] = inspected;
-  // Whoever may not read any lock gets the error, and not a list of locks that may not exist.
+  // A user that may not read any lock gets the error instead of a list of locks that may not exist.
   if (inspected.every((one) => one.refusal !== undefined)) throw refusal;
   return inspected.flatMap(({ entry }) => {
     const isListed = entry.state !== "free" || (includeFree && entry.needsTopology === undefined);

@@ -1,5 +1,5 @@
 /**
- * Sends history events to the server: in batches, and again when the server is back if it was away.
+ * Sends history events to the server in batches, and resends those that an unreachable server did not get.
  *
  * Invariants:
  * - The number of waiting events is bounded. The oldest are dropped first.
@@ -27,7 +27,7 @@ const trouble: Channel = channel("holdfast:history");
 
 /** Maximum number of waiting events, for all names together. */
 const MOST_WAITING = 10_000;
-/** The number of attempts that a server has refused after which the events of a name are dropped. */
+/** After this many refused attempts, the events of a name are dropped. */
 const TRIES = 10;
 const AT_ONCE = 10;
 
@@ -57,7 +57,7 @@ export class Outbox {
   #flushing: Promise<void> = Promise.resolve();
   #isStopping = false;
 
-  /** @param everyMs  how long an event waits so that others can be sent with it, and the delay of a retry, in ms */
+  /** @param everyMs  how long to collect events for one request, and the delay before a retry, in ms */
   constructor(place: Place, everyMs: number, keep: Keep) {
     this.#place = place;
     this.#everyMs = everyMs;
@@ -140,7 +140,7 @@ export class Outbox {
       this.#failures.delete(name);
       this.appended += events.length;
     } catch (error) {
-      // While the server is away, the events wait, however long that takes: they say who lost a lease by that.
+      // Events wait for an unreachable server without a time limit, because they show who lost a lease in the meantime.
       const isAway = error instanceof StoreError && error.transient;
       const failures = (this.#failures.get(name) ?? 0) + (isAway ? 0 : 1);
       const isOver = failures >= TRIES || this.#isStopping || this.#place.session.isClosing;

@@ -1,4 +1,4 @@
-/** Reads the record of a client: which process it is, and when it last wrote that. */
+/** Reads the record of a client: its process, and when the client last wrote the record. */
 
 import { call } from "../core/call.js";
 import type { Store } from "../core/store.js";
@@ -28,7 +28,7 @@ export interface FullRecord {
   readonly isHeardOf: boolean;
 }
 
-/** Of a client that has no record. */
+/** Stands for the record of a client that has none. */
 export const NO_RECORD: FullRecord = {
   host: undefined,
   pid: undefined,

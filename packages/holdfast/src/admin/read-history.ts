@@ -83,7 +83,7 @@ export async function readHistory(
   const chosen = glob === undefined ? names : names.filter((one) => glob.matches(one));
   const isWanted = (entry: HistoryEntry): boolean => outcomes.includes(entry.outcome);
   const identities = identitiesOf(place);
-  // Holds without a recorded end need a look at their locks, for which nobody waits who asks for other outcomes.
+  // Only an inspection of the lock shows whether a hold without a recorded end continues, so skip it unless it is needed.
   const isOpenWanted = OPEN_OUTCOMES.some((one) => outcomes.includes(one));
   const wish = { sinceMs, limit, isWanted, isOpenWanted };
   const each = await eachOf(chosen, AT_ONCE, (one) => historyOf(place, one, identities, wish));

@@ -29,7 +29,7 @@ export interface ClientFacts {
   readonly runtime: Pick<Runtime, "monotonicMs" | "wallMs">;
 }
 
-/** The records on one server, and the check whether another protocol version is in use there. */
+/** The records on one server, and the check for another protocol version there. */
 export interface RecordsOnServer {
   readonly records: ClientRecords;
   readonly question: Question;

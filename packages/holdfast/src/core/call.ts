@@ -136,9 +136,9 @@ function isNumber(value: string | number | null | undefined): boolean {
 }
 
 /**
- * If no request gets a reply for this many ms, the window lets the same number of requests through again, but only for locks
- * without a running request. Otherwise a silent server, or a silent node of a cluster, would delay all waiting requests by one
- * timeout after another.
+ * If no request gets a reply for this many ms, the window stops counting the running requests and sends more, but only for
+ * locks without a running request. Otherwise a silent server, or a silent node of a cluster, would delay all waiting requests by
+ * one timeout after another.
  */
 const SILENCE_MS = 25;
 

@@ -37,7 +37,7 @@ export interface Pause {
   readonly sinceAtMs: number;
   /** End of the pause by the server's clock, in ms since 1970; undefined if it lasts until someone resumes the lock. */
   readonly untilAtMs: number | undefined;
-  /** Text of the pause on the server, which identifies it. */
+  /** Identifies the pause: its text on the server. */
   readonly owner: string;
 }
 
@@ -180,7 +180,7 @@ function describePause({ by, label, sinceAtMs, untilAtMs }: Pause): string {
   return `paused by ${quote(by)} for ${quote(label)} since ${instant(sinceAtMs)}, until ${end}`;
 }
 
-/** Formats a time. A number that is outside the range of dates, which a key may contain, is shown as a number. */
+/** Formats a time. A key may contain a number outside the range of dates; it is shown as it is. */
 function instant(atMs: number): string {
   const date = new Date(atMs);
   return Number.isNaN(date.getTime()) ? String(atMs) : date.toISOString();

@@ -112,7 +112,7 @@ export class Guard {
     this.#isOpen = questions.length === 0;
   }
 
-  /** True if no question is pending and no server is refused. */
+  /** True if every check has passed, so a request needs no check. */
   get isOpen(): boolean {
     return this.#isOpen;
   }

@@ -121,7 +121,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
     return this.#options;
   }
 
-  /** What the server has granted and compares. It stays the same for the life of the hold unless the kind can change it. */
+  /** The grant that the server compares with each request. It never changes, unless the kind can change what a claim holds. */
   get grant(): Grant {
     return this.#grant;
   }
@@ -315,7 +315,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   listening(): void {
-    // Another client can see and force-release a hold in much less than 1 ms, but not before it begins.
+    // A forced release before the subscription sent a message that was missed. It may come well within the first millisecond.
     if (this.heldMs() > 0) this.#renewer.renewNow("inbox");
   }
 

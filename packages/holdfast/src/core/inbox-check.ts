@@ -22,7 +22,7 @@ import { type Moment, now } from "./time.js";
 
 /** A re-check of a waiter also checks its connection if the connection has delivered no message for this many ms. */
 const STALE_MS = 2_500;
-/** A lost grant causes no check if the connection was checked or delivered a message within the last so many ms. */
+/** A lost grant causes no check if the connection was checked or delivered a message within this many ms before. */
 const FRESH_MS = 1_000;
 /** How long an echo may take after the reply of the script that sent it, in ms. */
 const ECHO_MS = 1_000;
@@ -252,8 +252,8 @@ export class InboxCheck {
   }
 
   /**
-   * The larger elapsed time of both clocks: the monotonic clock may stop on a suspended host, the wall clock may be set
-   * back.
+   * The elapsed time on whichever clock shows more: the monotonic clock may stop on a suspended host, and the wall clock
+   * may be set back.
    */
   #elapsedMs(since: Moment): number {
     const { monotonicMs, wallMs } = now(this.#facts.runtime);

@@ -154,7 +154,7 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * Ends this view of the holding without giving anything back, for example after a script has already done so.
+   * Ends the lease without a request, for example after a script has already released the lock.
    * @param outcome  outcome in the release event, if it differs from `over`
    * @internal
    */

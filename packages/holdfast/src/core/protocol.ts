@@ -65,7 +65,7 @@ export type AcquireReply =
     };
 
 /**
- * The reply of a server for a claim that does not hold the lock.
+ * What the server knows about a claim that does not hold the lock.
  *
  * - `unclaimed`: the claim ended, and no other claim was granted after it
  * - `claimed`: the claim ended, and another claim was granted after it
@@ -136,8 +136,8 @@ export interface WaitProtocol extends InspectProtocol {
   readonly confirm?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
 
   /**
-   * Confirms a grant by message, which lasts only for `Claim.handOffMs` before. Absent for kinds that are never granted
-   * by message.
+   * Confirms a grant by message. Without the confirmation it lasts only for `Claim.handOffMs`. Absent for kinds that
+   * are never granted by message.
    */
   readonly confirmHandOff?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
 

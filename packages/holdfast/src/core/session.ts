@@ -27,7 +27,7 @@ export interface Occupant extends Recipient, Closable {
   ended?(): void;
 }
 
-/** Interval between re-checks of a waiter in the queue, because the message of a grant may be lost without a sign. */
+/** Interval between re-checks of a waiter in the queue, because the message of a grant may be lost unnoticed. */
 const RECHECK_MS = 3_000;
 /** The same interval for waiters that get no messages, or if the server cannot detect that the client it grants to is gone. */
 const UNCOUNTED_RECHECK_MS = 1_000;
@@ -383,9 +383,9 @@ export class Session {
   }
 }
 
-// --- The record of this client, which shows other processes what process a client id belongs to.
+// --- The record of this client: it shows other processes which process owns the client id.
 //
-// Only people use it. A failed write does no harm, because the next refresh tries again.
+// It is only for people to read. A failed write does no harm, because the next refresh tries again.
 
 /** Storage of client records. */
 export interface ClientRecords {

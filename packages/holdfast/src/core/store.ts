@@ -218,8 +218,8 @@ export interface Replicas {
 /** How a store finds out whether the server behind it may grant locks. */
 export interface Grace {
   /**
-   * Lua, up to where the id of a run follows: `if` the script runs in another run than that. False on servers whose replicas do
-   * not get scripts, because these do not know the script in another run.
+   * The start of a Lua `if`, to which the store appends the id of a run. The condition is true if the script runs in any
+   * other run. It is always false on servers whose replicas do not get scripts, because there only that run has the script.
    */
   readonly ifOtherRun: string;
   /** The key of the server's marker. In a cluster, the prefix of the keys of the markers. */
@@ -304,7 +304,7 @@ export interface Script<Key extends string = string, Arg extends string = string
   readonly grants?: boolean | undefined;
   /** Whether the script only renews a lease, and replies 1 if it did. */
   readonly renews?: boolean | undefined;
-  /** Set if these are commands of their own instead of a script: `source` names them, and there is no text to load. */
+  /** Set if this stands for plain commands instead of a script: `source` names them, and there is no text to load. */
   readonly isNative?: boolean | undefined;
   /** The same script without its hand-off, for a server that may not grant yet; absent if the script only grants. */
   readonly withoutGrant?: ScriptText | undefined;

@@ -12,7 +12,7 @@
     that this server took over: a server that was not promoted can have lost something only when it was started.
   - `isAlone` is true for a server of a quorum if too few of the others have reported their longest lease since this
     run began. A forgotten lease may be longer than any known one, so the server waits at least one hour.
-  Returns for how many ms to wait from now, 0 if the server may grant, and since when it has been waiting.
+  Returns how many ms to wait from now, 0 if the server may grant, and the time at which the wait began.
 ]]
 local function verdict(
   run, isPromoted, upMs, settled, pending, sinceMs, longestMs, isStrict, nowMs, isShard, isAlone

@@ -66,7 +66,7 @@ export async function tryAcquireInOrder({ locks, given }: OrderedRequest): Promi
   return null;
 }
 
-const MEMBER_LOST = Symbol("a member was lost while others were waited for");
+const MEMBER_LOST = Symbol("a member was lost during the wait for the others");
 
 /**
  * Makes one pass through all the locks, starting with the first.

@@ -88,7 +88,7 @@ class JointAttempt implements WaitProtocol {
     ]);
     const owners = this.#claims.map(({ owner }) => owner).join(" ");
     const caller = { store: this.#session.store, name: this.name };
-    const { inbox } = (this.#members[0] as MutexParts).protocol; // all members have the same
+    const { inbox } = (this.#members[0] as MutexParts).protocol; // the same for all members
     const args = { leaseMs: first.leaseMs, owners, inbox };
     const reply = await call(caller, multiLockAcquire, { "keys...": keys }, args, timeoutMs);
     if (reply.outcome === "refused") {

@@ -75,7 +75,7 @@ export class AttemptDelay {
     this.#wakeIfFree();
   }
 
-  /** Waits a random time, because other processes were notified of a release here and have to get a chance. */
+  /** Waits a random time, so that other processes that were notified of a release of this process get a chance. */
   giveWay(): void {
     this.#isOn = true;
     this.#wake();

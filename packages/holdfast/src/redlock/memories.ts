@@ -22,10 +22,10 @@ import { type Answers, count, type Failed, failure, type QuorumServer, quorumErr
 /** Shortest time between two rounds that ask all servers because one of them lost its leases, in ms. */
 const ROUND_MS = 1_000;
 /**
- * Once a majority is informed, wait for slower servers for the same time again, but for at least this many ms.
+ * Once enough servers have replied, wait for slower ones for as long again as those took, but for at least this many ms.
  */
 const LEAST_EXTRA_MS = 5;
-/** Upper bound of that wait, as a share of the request timeout. */
+/** Upper bound of that extra wait, as a fraction of the request timeout. */
 const MOST_EXTRA = 0.25;
 
 /** Stands for the reply of a server whose store has no `memory`. */
@@ -80,7 +80,7 @@ export class Memories {
     const round = this.#isAnyAlone() ? this.#startRound(timeoutMs) : undefined;
     if (!this.#isInformed(leaseMs)) await round;
     if (this.#isInformed(leaseMs)) return undefined;
-    // Their replies after the round state more precisely when they grant again.
+    // After the round, the servers know more precisely when they can grant again.
     const last = round === undefined ? first : await this.#informOnce(leaseMs, timeoutMs);
     if (this.#isInformed(leaseMs)) return undefined;
     const answers = last.map((reply) => answerOf(lockName, reply));

@@ -33,7 +33,7 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
   const { name } = place;
   const majority = quorumOf(servers.length);
 
-  /** Waits for all servers that reply in time, because the servers that differ from the rest are of interest here. */
+  /** Waits for all servers that reply in time, because an inspection must also show servers that differ from the majority. */
   const inspectAll = (timeoutMs: number): Promise<Answers<ServerView>> =>
     askAll(servers, async ({ store }) => {
       const reply = await call({ store, name }, redlockInspect, place, {}, timeoutMs);

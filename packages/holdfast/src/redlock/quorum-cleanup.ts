@@ -150,7 +150,7 @@ class QuorumCleanup {
     if (this.#isOver) return;
     const { runtime } = this.#session;
     const passedMs = runtime.monotonicMs() - this.#startedAtMs;
-    // An extension may have requested a longer lease since.
+    // An extension may have requested a longer lease in the meantime.
     const { longestMs } = this.#ballot;
     if (passedMs >= longestMs) {
       this.#end();

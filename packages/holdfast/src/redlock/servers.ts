@@ -129,7 +129,7 @@ export function quorumError(
   const isHopeless = errors.filter((error) => !(error instanceof StoreError) || !error.transient).length > spare;
   return new QuorumError(lockName, {
     answers,
-    // A grant of a single server has run, and it is in effect until it is released.
+    // If a single server granted the lock, the request has taken effect there until it is released.
     mayHaveRun: errors.some(mayHaveRun) || answers.some(({ answer }) => answer === "granted" || answer === "done"),
     transient: !isHopeless,
     ...facts,

@@ -39,7 +39,7 @@ export class RedlockWaiter implements Occupant, LineMember {
   readonly #claim: Claim;
   #nextClaim: Claim | undefined;
   #line: Line | undefined;
-  /** The pending check whether the servers may be used; undefined if that is known. */
+  /** The pending check of whether the servers may be used; undefined once that is known. */
   #checking: Promise<void> | undefined;
   #ballot: Ballot | undefined;
   /** Whether the servers are being informed of the length of the lease, before the attempt begins. */

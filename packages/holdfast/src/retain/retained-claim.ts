@@ -10,8 +10,8 @@ import type { Occupant, Session } from "../core/session.js";
 import { type Moment, msFrom, now, validUntil } from "../core/time.js";
 
 /**
- * How many tokens the first claim reserves. The number is odd, and so are all that follow from it. That tells the scripts that
- * the claim may be retained, see lua/recall.
+ * How many tokens the first claim reserves. This number and the larger ones computed from it are odd, which shows the scripts
+ * that the claim may be retained; see lua/recall.
  */
 export const FIRST_BLOCK = 31;
 /** The largest number of tokens that a claim reserves. */
@@ -28,14 +28,14 @@ export function blockAfter(amount: number, passedUs: number): number {
 }
 
 /**
- * For how long one turn of the event loop may serve callers, in ms. Then the next caller asks the server. Callers that do nothing
- * but short work without I/O would otherwise keep recalls, timers and the renewals of other leases from running.
+ * How long one turn of the event loop may serve callers, in ms. After that, the next caller asks the server. Otherwise, callers
+ * that do only short work without I/O would keep recalls, timers and the renewals of other leases from running.
  */
 const TURN_MS = 20;
 
-/** For how many locks a session remembers that others want them. A lock that is forgotten may be retained again. */
+/** Maximum number of locks wanted by others that a session remembers. A forgotten lock may be retained again. */
 const REMEMBERED = 1_000;
-/** A recall has come for a claim of the lock, and no claim was granted to this process since. */
+/** A claim of the lock was recalled, and no claim was granted to this process after that. */
 const RECALLED = Infinity;
 
 /** What the claims of one session share. */
@@ -83,7 +83,7 @@ class Surroundings {
     if (this.#wanted.size > REMEMBERED && oldest !== undefined) this.#wanted.delete(oldest);
   }
 
-  /** Whether callers were served for `TURN_MS` and the event loop has not turned since. Called for each caller. */
+  /** Whether callers were served for `TURN_MS` within one turn of the event loop. Called for each caller. */
   isTurnOver(nowMs: number): boolean {
     const isFirst = this.#turnEndsAtMs === undefined;
     this.#turnEndsAtMs ??= nowMs + TURN_MS;
@@ -155,8 +155,8 @@ export class RetainedClaim implements Retainable, Occupant {
     this.#granted = granted;
     this.#retainMs = retainMs;
     this.#surroundings = surroundingsOf(session);
-    // While no claim waits, nothing else notices that messages do not arrive. Not in a cluster, where the echo would replace the one
-    // of a waiter whose channel uses the same connection.
+    // While no claim waits, nothing else would notice that messages do not arrive. There is no check in a cluster, because its echo
+    // would replace that of a waiter whose channel uses the same connection.
     this.#check = session.store.shardInbox === undefined ? session.inboxCheck({}) : undefined;
     this.#check?.due();
     this.#reconnects = session.reconnects;
@@ -164,7 +164,7 @@ export class RetainedClaim implements Retainable, Occupant {
 
   /**
    * Returns the claim of a grant, unless others want the lock, a copy of its request may still run, the grant was sent by message,
-   * or an earlier recall may be lost because the inbox is not open.
+   * or an earlier recall may have been lost because the inbox is not open.
    *
    * @param hasWaited  whether the claim had to wait
    * @param callers    how many other callers of this process wait for the lock
@@ -193,7 +193,7 @@ export class RetainedClaim implements Retainable, Occupant {
     return last instanceof RetainedClaim ? last.#nextBlock() : FIRST_BLOCK;
   }
 
-  /** More tokens than the first claim only if this one has used all of its own, or did not stand still. */
+  /** Returns the usual number unless this claim has used all of its tokens or served a full turn of the event loop. */
   #nextBlock(): number {
     const { claim, setAt } = this.#granted;
     if (this.#served < claim.amount && !this.#isTurnOver) return FIRST_BLOCK;

@@ -1,5 +1,5 @@
 /**
- * The least privileges of a Redis user for Holdfast, as ACL SETUSER rules. docs/permissions.md lists them, and
+ * The minimum permissions of a Redis user for Holdfast, as ACL SETUSER rules. docs/permissions.md lists them, and
  * packages/holdfast/tests/permissions verifies that no rule is missing and none is unnecessary.
  */
 

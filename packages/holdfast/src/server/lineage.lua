@@ -9,7 +9,7 @@
 
   The longest lease is kept for the period in which it was reported, and for the next one. A period lasts one hour
   longer than any reported lease, and clients report every minute. So a lease length in use is never forgotten, but a
-  length that is no longer used is forgotten in the end. The marker itself expires a month after the last lease that can
+  length that is no longer used is eventually forgotten. The marker itself expires a month after the last lease that can
   have been granted.
 
   A server of a quorum that forgot its longest lease cannot know how long to wait. So it waits for one hour, unless a
@@ -42,7 +42,7 @@ if not run then
   return {2}
 end
 
--- A nil ends the reply.
+-- The server cuts a reply off at the first nil, so nil leaves this word out.
 local shared = not redis.REDIS_VERSION_NUM and 'shared' or nil
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)

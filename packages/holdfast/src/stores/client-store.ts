@@ -51,7 +51,7 @@ export interface GrantConditions {
 class SharedParts<Part> {
   readonly #byClient = new WeakMap<object, { readonly part: Part; readonly users: Set<() => void> }>();
 
-  /** Adds a user, and returns the part. For the first user, `make` creates the part, which calls back all users. */
+  /** Adds a user and returns the part, which `make` creates for the first user. Each event of the part calls all users. */
   join(client: object, user: () => void, make: (onEvent: () => void) => Part): Part {
     let shared = this.#byClient.get(client);
     if (shared === undefined) {
@@ -81,8 +81,8 @@ const sharedWatches = new SharedParts<() => void>();
 
 /**
  * Shares the subscriber connections among all stores on one client. A program that calls `createHoldfast` repeatedly, such as
- * one that a development server reloads, then has one subscriber connection instead of one per call. A store becomes a user
- * with its first inbox. The last user to close closes the connections.
+ * one that a development server reloads, then has one subscriber connection instead of one per call. A store counts as a user
+ * from its first inbox on. The last user to close closes the connections.
  *
  * @param hasShards  whether the client is that of a cluster
  */

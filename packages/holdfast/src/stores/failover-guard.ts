@@ -45,7 +45,7 @@ export interface Run {
   isSettled: boolean;
   /** When the last question that it answered was sent; -Infinity if that answer no longer counts. */
   heardAtMs: number;
-  /** The longest lease that its marker knows, in ms. `reportedAtMs` is when it was last reported. */
+  /** The longest lease recorded in its marker, in ms. `reportedAtMs` is when it was last reported. */
   reportedMs: number;
   reportedAtMs: number;
   /** When its quiet time ends; -Infinity if it may grant. */
@@ -94,9 +94,9 @@ export class Runs {
 }
 
 /**
- * The text of a script that grants, for servers that may grant: it names the run. A server that was not asked in this run does
- * not know it. Before Redis 7 a replica knows all texts of its master, so there the text also compares the run, and replies as
- * if it was not known.
+ * Returns the text of a script that grants, with the run in it. Only a server that was found to be allowed to grant in this run
+ * has that text in its script cache. Before Redis 7, a replica also gets the scripts of its master. So on those servers, the
+ * text compares the run, and replies NOSCRIPT in any other run.
  *
  * @param ifOtherRun  as `Grace.ifOtherRun`
  */
@@ -111,7 +111,7 @@ export function textFor(script: Script, { id, texts }: Run, ifOtherRun: string):
   return text;
 }
 
-/** A text in the script cache of a server. It records that the server may grant in this run, for markers with this name. */
+/** A script whose only purpose is to be in the script cache of a server: it shows that the server may grant in this run. */
 export function flagOf({ id }: Run, marker: string): ScriptText {
   return scriptText(`-- holdfast ${marker} is settled in ${id}\nreturn 1`);
 }

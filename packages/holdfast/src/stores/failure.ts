@@ -1,8 +1,10 @@
 /**
- * Classifies the rejections of client libraries: may the script have run, is a retry worthwhile, and which permission is missing?
+ * Classifies the rejections of client libraries: whether the script may have run, whether a retry may succeed, and which
+ * permission is missing.
  *
  * Only the text is examined, because every library has its own error classes and some reject with values that are not Errors.
- * An unknown rejection counts as "may have run": a wrong "maybe" costs a retry, a wrong "no" costs a lock.
+ * An unknown rejection counts as "may have run", because a wrong "maybe" only costs a retry, but a wrong "no" may break the
+ * exclusion.
  *
  * A server names a command that it refuses to a user, but not a command that it refuses inside a script. Then it gives only the
  * line number in the script, and the name of the command is read from that line.
@@ -94,8 +96,8 @@ function sort(message: string): { mayHaveRun: boolean; transient: boolean } {
 }
 
 /**
- * Restores the server's own message: GLIDE adds a prefix to some errors and replaces some error codes, and Redis 6 puts an error that
- * a command had within a script after the place where it happened.
+ * Restores the server's own message: GLIDE adds a prefix to some errors and replaces some error codes, and if a command fails in a
+ * script, Redis 6 puts the position in the script before the error.
  */
 function serverWords(message: string): string {
   return message
@@ -146,7 +148,7 @@ export interface Refused {
 
 /** The error texts of Redis 6, of Redis 7 and later, and of GLIDE. */
 const COMMAND = /no permissions to run the '([^']+)' command( or its subcommand)?/i;
-/** What Holdfast sends of commands with subcommands. Redis 6 names only the command. */
+/** The subcommands that Holdfast sends, by command, because the errors of Redis 6 name only the command. */
 const SUBCOMMANDS: Readonly<Record<string, string>> = { script: "script|load", cluster: "cluster|myid" };
 const COMMAND_IN_SCRIPT = /script can't run this command/i;
 const KEY = /no permissions to access (?:one of the keys|a key|the '.*' key)|can't access at least one of the keys/i;

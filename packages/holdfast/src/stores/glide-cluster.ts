@@ -87,7 +87,7 @@ class ClusterSubscriber implements Inboxes {
   readonly #sharded = new Map<string, number>();
   /** Channels that no master counted at the last check. */
   readonly #uncounted = new Set<string>();
-  /** True once a server has shown that it knows sharded channels. No answer shows nothing, and "no" ends with an upgrade. */
+  /** True once a server has shown that it has sharded channels. Anything else is asked again, because a server may be upgraded. */
   #knowsSharded = false;
   #checking: NodeJS.Timeout | undefined;
   #isClosed = false;

@@ -32,7 +32,7 @@ export interface IoredisClient {
     readonly remotePort?: number | undefined;
   };
   evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): Promise<unknown>;
-  /** Sends a command that the library need not know. It adds no key prefix. */
+  /** Sends any command, even one that the library does not know. It adds no key prefix. */
   call(command: string, ...inputs: string[]): Promise<unknown>;
   /** Sends several commands together, in order. */
   pipeline(): IoredisPipeline;

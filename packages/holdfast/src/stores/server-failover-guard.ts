@@ -15,8 +15,8 @@
  * a cluster. The server then does not know a script that was meant for another server. This holds even if it is master for
  * the second time and still knows the scripts that were loaded the first time.
  *
- * On a server of a quorum, scripts are always loaded that way: its answers hold for one run, so a vote must come from that run.
- * So are they before Redis 7, where a replica gets the scripts of its master; there the text also compares the run.
+ * Scripts are always loaded that way on a server of a quorum, because its answers hold for one run, so a vote must come from that
+ * run. The same applies before Redis 7, because a replica gets the scripts of its master; there the text also compares the run.
  *
  * Invariants:
  *
@@ -49,7 +49,7 @@ export class ServerFailoverGuard implements FailoverGuard {
   readonly #run: Store["run"];
   /** When the last question was sent, if the answer was yes; -Infinity if it was no, or if the connection is new. */
   #settledAtMs = -Infinity;
-  /** The longest lease that the marker knows, in ms. */
+  /** The longest lease recorded in the marker, in ms. */
   #reportedMs = 0;
   /** The longest lease requested since the last report to the marker, in ms. */
   #seenMs = 0;

@@ -1,7 +1,7 @@
 /** The errors of the Web Locks specification. */
 import { show } from "../core/keys.js";
 
-/** The reason of the loss, as the former holders of a stolen lock get it. */
+/** The reason that the former holders of a stolen lock get. */
 export const STOLEN = "a request with steal took the lock";
 
 /** The error of a request that stole the lock and lost it before its callback began. */

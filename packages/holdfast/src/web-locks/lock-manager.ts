@@ -52,10 +52,10 @@ function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
     async request(...args: readonly unknown[]): Promise<never> {
       const asked = readArguments(args);
       let lease = await leaseFor(asked, internals, lines);
-      // A lease can end before its callback begins, for example if the process was paused. Then the request waits again, as one
-      // whose grant was taken back does. A steal is not repeated, because that would end the holds of others a second time.
+      // A lease can end before its callback begins, for example if the process was paused. Then the request waits again, as a
+      // waiter whose grant was revoked does. A steal is not repeated, because that would end the holds of others a second time.
       while (lease !== null && lease.validForMs() <= 0) {
-        // The server may still count it, for as long as clocks may differ.
+        // A lease ends here slightly earlier than on the server, so the server may still count it.
         await lease.release().catch(() => {});
         if (asked.steal) throw lostBeforeUse(lease.name);
         lease = await leaseFor(asked, internals, lines);
@@ -75,7 +75,7 @@ function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
   return Object.freeze(manager);
 }
 
-/** Waits until the request is granted. Returns null if it has `ifAvailable` and is not available. */
+/** Waits until the request is granted. Returns null if it has `ifAvailable` and the lock is not available. */
 function leaseFor(asked: Asked, internals: Internals, lines: Map<string, Line>): Promise<Lease | null> {
   const { mode, steal, ifAvailable, signal } = asked;
   const { session, defaults } = internals;
@@ -107,7 +107,7 @@ function leaseFor(asked: Asked, internals: Internals, lines: Map<string, Line>):
       },
     };
     if (signal !== undefined) {
-      // Until the request is sent; from then on its waiter listens.
+      // Needed only until the request is sent, because its waiter then handles the signal.
       stopListening = onAbort(signal, () => {
         ended();
         reject(signal.reason);

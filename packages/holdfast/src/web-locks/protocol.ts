@@ -8,7 +8,7 @@ import { webLocksSteal } from "../generated/web-locks.js";
 import { readWriteLockProtocol } from "../read-write-lock/read-write-lock.js";
 import { lostBeforeUse, STOLEN } from "./errors.js";
 
-/** A request, and what it tells the line of its name. */
+/** A request, and the events that it reports to the line of its name. */
 export interface Watched {
   readonly mode: "exclusive" | "shared";
   readonly steal: boolean;
