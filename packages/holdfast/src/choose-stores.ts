@@ -10,7 +10,7 @@ import { storeFor } from "./stores/detect.js";
 /** The options that say how to reach the server. */
 export const WAYS = ["redis", "store", "redlock", "subscriber"] as const;
 
-/** Refuses what is not an object of options. @throws TypeError */
+/** Refuses anything but an options object. @throws TypeError */
 export function checkIsOptions(options: unknown): void {
   if (options === null || typeof options !== "object") {
     throw new TypeError(`createHoldfast needs an object with redis, store or redlock; got ${show(options)}`);
@@ -19,7 +19,7 @@ export function checkIsOptions(options: unknown): void {
   for (const [option, names] of methods) {
     if (!names.some((name) => typeof Reflect.get(options, name) === "function")) continue;
     throw new TypeError(
-      `createHoldfast takes an object of options; got a ${option === "redis" ? "client" : "store"} itself: write createHoldfast({ ${option}: … })`,
+      `createHoldfast takes an options object; got a ${option === "redis" ? "client" : "store"} itself: write createHoldfast({ ${option}: … })`,
     );
   }
 }
@@ -47,7 +47,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     }
     if (replicas !== undefined) {
       throw new TypeError(
-        "replicas cannot be given with redlock: its servers are independent, and have no replicas to wait for",
+        "replicas cannot be combined with redlock: its servers are independent, and have no replicas to wait for",
       );
     }
     const servers = redlock.map((server, index) =>

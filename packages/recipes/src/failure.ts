@@ -45,6 +45,6 @@ export function wordsOf(error: unknown): { readonly name: string; readonly messa
     if (error instanceof Error) return { name: String(error.name), message: String(error.message) };
     return { name: typeof error, message: String(error) };
   } catch {
-    return { name: typeof error, message: "it cannot be put into words" };
+    return { name: typeof error, message: "it cannot be shown as text" };
   }
 }

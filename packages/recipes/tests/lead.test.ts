@@ -388,7 +388,7 @@ describe("with rejoin", () => {
 
 test("calls without a leadership refer to the one of lead, on any election object", async () => {
   const holdfast = scene.another();
-  await expect(holdfast.election(scene.name).proclaim("x")).rejects.toThrow("leadership must be one of the election");
+  await expect(holdfast.election(scene.name).proclaim("x")).rejects.toThrow("leadership must be from the election");
   expect(await holdfast.election(scene.name).resign()).toBeUndefined();
   const leading = lead(
     holdfast.election(scene.name),

@@ -113,8 +113,8 @@ function warnOfSharedId(clientId: string, [host = "", pid = ""]: readonly string
   warn(
     "HOLDFAST_SHARED_ID",
     `Holdfast client ${clientId} runs in two processes: in this one, and as pid ${pid} on ${host}.`,
-    "Both may be granted the same lock at the same time, with the same token. This happens when a process is copied, as by a snapshot of " +
-      "a virtual machine or by CRIU. Restart both, and call createHoldfast after the snapshot is restored.",
+    "Both may hold the same lock, with the same token. This happens when a running process is copied, for example with a VM " +
+      "snapshot or CRIU. Restart both, and call createHoldfast after such a copy.",
   );
 }
 

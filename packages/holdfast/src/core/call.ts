@@ -82,7 +82,7 @@ function decode<Form extends ReplyForm>(
       mayHaveRun: true,
       transient: false,
       cause: isNoAnswer(reply)
-        ? `${script.name} got no reply, as happens inside MULTI: use a client that has no open transaction`
+        ? `${script.name} got no reply, as inside MULTI: use a client without an open transaction`
         : `${script.name} replied ${JSON.stringify(reply)}, which its header does not list`,
     });
   }

@@ -147,11 +147,11 @@ export const OVER: Readonly<Record<OverReason, string>> = {
   expired: "it was not renewed in time, so the lock may have been granted to another holder since",
   "force-released": "it was force-released, so the lock may have been granted to another holder",
   "server-lost": "the server lost it before it expired, so the lock may have been granted to another holder",
-  "max-hold": "maxHoldMs was reached, so it is no longer renewed, and the lock becomes free when the lease ends",
-  closing: "this Holdfast is closing, and keeps the lease only until its work ends or the grace period is over",
+  "max-hold": "maxHoldMs was reached, so it is no longer renewed, and the lock becomes free when it ends",
+  closing: "this Holdfast is closing, and keeps it only until its work ends or the grace period is over",
   closed:
     "this Holdfast was closed and released it, or left it to expire, so the lock may have been granted to another holder",
-  released: "this lease was already released with release(), so the lock may have been granted to another holder since",
+  released: "it was already released with release(), so the lock may have been granted to another holder since",
   "handed-over": "it was exported for another process, which may hold it now",
   superseded: "a later call waits for its work to end",
 };
@@ -213,7 +213,7 @@ export function timeoutMessage(
   },
 ): string {
   const waited = waitMs === 0 ? "immediately" : `within ${waitMs} ms`;
-  const hint = isOwn ? " Another task of this process has it, or the caller waits for itself." : "";
+  const hint = isOwn ? " Another task in this process has it, or the caller waits for itself." : "";
   const ahead = waitersAhead ? `, with ${waitersAhead} ${waitersAhead === 1 ? "waiter" : "waiters"} ahead` : "";
   const paused = pause === undefined ? "" : `: ${describePause(pause)}`;
   return `${quote(lockName)} was not acquired ${waited}${paused}${holderText(holder, isOwn)}${ahead}; nothing is held, and retrying is safe.${hint}`;
@@ -277,9 +277,9 @@ export function protocolMessage(
 ): string {
   return (
     `${quote(lockName)} was not acquired and nothing is held: client ${processOf({ owner: clientId, host, pid })} uses protocol ${otherProtocol} ` +
-    `(version ${oneLine(otherVersion)}) under the prefix ${quote(prefix)}, and does not see locks of protocol ${protocol} ` +
-    `(version ${version}), which this process uses. Run one major version of Holdfast for each prefix; ` +
-    `protocol ${otherProtocol} counts as unused ${Math.ceil(unusedInMs / 1_000)} s from now if no client uses it again.`
+    `(version ${oneLine(otherVersion)}) under the prefix ${quote(prefix)}, and does not see locks of this process, which uses protocol ${protocol} ` +
+    `(version ${version}). Run one major version for each prefix; ` +
+    `protocol ${otherProtocol} counts as unused in ${Math.ceil(unusedInMs / 1_000)} s unless a client uses it again.`
   );
 }
 
@@ -300,11 +300,11 @@ const ADVICE: readonly (readonly [says: RegExp, advice: string])[] = [
   ],
   [
     /^MOVED \d/,
-    "The server belongs to a cluster: create the client with the cluster class of its library, such as `Redis.Cluster`, `createCluster` or `GlideClusterClient`.",
+    "The server belongs to a cluster: create a cluster client, such as `Redis.Cluster`, `createCluster` or `GlideClusterClient`.",
   ],
   [
     /None of startup nodes is available|Failed to refresh slots cache|cluster support disabled/i,
-    "No node of a cluster answered: check the addresses, and if the server is not part of a cluster, create a client without cluster mode.",
+    "No cluster node replied: check the addresses, or use a client without cluster mode if the server is not in a cluster.",
   ],
 ];
 

@@ -386,10 +386,7 @@ export class ClosedError extends LockError {
   readonly code = "ERR_LOCK_CLOSED";
 
   constructor(lockName: string) {
-    super(
-      lockName,
-      `This Holdfast has been closed, so the call for ${quote(lockName)} was rejected and holds nothing.`,
-    );
+    super(lockName, `This Holdfast was closed, so the call for ${quote(lockName)} was rejected and holds nothing.`);
   }
 }
 

@@ -47,7 +47,7 @@ export function msFrom(at: Moment, moment: Moment): number {
 /**
  * The later of two moments, by the time left until each at `at`.
  *
- * It does not take the maximum of each clock separately. After the wall clock was set back, the wall time of an older moment
+ * It does not take the maximum of each clock separately. If the wall clock was set back, the wall time of an older moment
  * is too far in the future, and a host that is then suspended would not notice that its lease is over.
  */
 export function later(a: Moment, b: Moment, at: Moment): Moment {

@@ -243,7 +243,7 @@ export class Election extends Lock<Leadership> {
 
   #own(leadership: Leadership | undefined): Leadership {
     if (!(leadership instanceof Leadership) || leadership.name !== this.name) {
-      throw new TypeError(`leadership must be one of the election ${show(this.name)}; got ${show(leadership)}`);
+      throw new TypeError(`leadership must be from the election ${show(this.name)}; got ${show(leadership)}`);
     }
     return leadership;
   }

@@ -68,7 +68,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
     const startedAtMs = runtime.monotonicMs();
     const end = await this.#wait(resolved);
     if (end instanceof Hold) return this.#made(end);
-    // A wait that `attempts` ended was shorter than `waitMs`. The error reports how long it took.
+    // If `attempts` ended the wait, it was shorter than `waitMs`, so the error reports its actual length.
     const waitMs = Math.min(resolved.waitMs, Math.max(1, Math.ceil(runtime.monotonicMs() - startedAtMs)));
     throw await timeoutError(this.session, this.protocol, { ...resolved, waitMs }, end, startedAtMs);
   }

@@ -31,11 +31,10 @@ function warnOfDeafInbox(store: Store, connection: string, refusal: StoreError |
   const place = connection || address;
   const cure =
     refusal?.message ??
-    "Check that the server and every proxy, firewall and load balancer on the way deliver pub/sub messages and keep idle connections open.";
+    "Check that every proxy, firewall and load balancer delivers pub/sub messages and keeps idle connections open.";
   warn(
     "HOLDFAST_INBOX_DEAF",
     `Holdfast receives no messages over its subscriber connection${place === undefined ? "" : ` (${place})`}.`,
-    "Locks stay safe, but each waiter asks the server at least every 0.5 s instead of being notified. Holdfast keeps trying. " +
-      cure,
+    `Locks stay safe, but until messages arrive again, each waiter polls at least every 0.5 s. ${cure}`,
   );
 }

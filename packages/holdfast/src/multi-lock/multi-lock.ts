@@ -163,7 +163,7 @@ export class MultiLock {
   /** Not supported: use `forceRelease` of a member instead. @throws UnsupportedError  always */
   async forceRelease(_whose: ForceReleaseOptions): Promise<boolean> {
     const names = this.members.map(({ name }) => show(name)).join(", ");
-    const message = `A multi-lock is released by force member by member, each by its own forceRelease: ${names}.`;
+    const message = `A multi-lock cannot be force-released as a whole. Call forceRelease of each member: ${names}.`;
     throw new UnsupportedError(this.name, message);
   }
 

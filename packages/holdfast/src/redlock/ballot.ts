@@ -213,7 +213,8 @@ export class Ballot {
     const { place, claim } = this;
     const run = this.#informedRuns[server.index];
     if (run !== undefined && informedRun(server, claim.leaseMs) === run) return vote;
-    const cause = "it was told how long the lease is after the first server was asked, so its vote does not count";
+    const cause =
+      "it learned the length of the lease only after the first server was asked, so its vote does not count";
     return failure(place.name, { mayHaveRun: true, transient: true, cause });
   }
 

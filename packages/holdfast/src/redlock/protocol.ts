@@ -87,7 +87,7 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
         async (server) => {
           // A server that was not informed of the longer lease in time is not extended. It keeps its current lease.
           if (isLonger && informedRun(server, leaseMs) === undefined) {
-            const cause = "it was not told how long the lease is to be, so it was not asked to extend it";
+            const cause = "it did not learn the new lease length in time, so it was not asked to extend the lease";
             return failure(name, { mayHaveRun: false, transient: true, cause });
           }
           const args = { owner, standing: ballot.standings[server.index] ?? 0, leaseMs };

@@ -102,7 +102,7 @@ export class Quorum implements QuorumParts {
   /**
    * Gives way to other processes, if any of them received the message about a release.
    *
-   * @param listeners  number of connections that received the message of this server
+   * @param listeners  number of connections that received the message that this server published
    */
   giveWay(place: RedlockPlace, server: number, listeners: number): void {
     const own = this.#lines.get(place.lock)?.isSubscribedAt(server) === true ? 1 : 0;

@@ -73,7 +73,7 @@ export class SharedHold {
   /** @throws UnsupportedError  other leases share the hold, and they cannot move with it */
   handOver(): ExportedLease {
     if (this.#entries.size > 1) {
-      const message = `A lease of a reentrant mutex cannot be exported while ${this.#entries.size} stand on one hold.`;
+      const message = `A lease of a reentrant mutex cannot be exported while ${this.#entries.size} leases share its hold.`;
       throw new UnsupportedError(this.hold.lockName, message);
     }
     const exported = this.hold.handOver();

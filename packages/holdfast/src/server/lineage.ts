@@ -37,7 +37,9 @@ export function graceFor(
   let hasWarned = false;
   const hidden = (marker: string): { readonly outcome: "hidden" } => {
     if (mode === "strict") {
-      const cause = new Error("the server does not allow INFO, or a cluster CLUSTER SLOTS, which failoverGrace needs");
+      const cause = new Error(
+        "failoverGrace needs INFO, and in a cluster CLUSTER SLOTS, which the server does not allow",
+      );
       throw new StoreError(marker, { mayHaveRun: false, transient: false, cause });
     }
     if (!hasWarned) warnOfHiddenLineage();
@@ -74,8 +76,8 @@ export function graceFor(
 function warnOfHiddenLineage(): void {
   warn(
     "HOLDFAST_LINEAGE_UNKNOWN",
-    "Holdfast cannot see whether this server took over from another, because it does not show INFO, or a cluster its slots.",
-    "After a failover the server may grant a lock that is still held. Permit INFO (and in a cluster CLUSTER MYID and CLUSTER SLOTS) to this user, or accept the risk with " +
+    "Holdfast cannot see whether this server took over from another, because it hides INFO or, in a cluster, its slots.",
+    "After a failover the server may grant a lock that is still held. Grant INFO (in a cluster also CLUSTER MYID and CLUSTER SLOTS) to this user, or accept the risk with " +
       'createHoldfast({ failoverGrace: "off" }).',
   );
 }

@@ -37,7 +37,7 @@ export interface StoreForOptions {
   readonly conditions?: GrantConditions | undefined;
 }
 
-const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-glide, or an object with the Store port";
+const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-glide, or a store";
 
 const CLUSTER_LISTENS = "Holdfast opens its own subscriber connection to each server of the cluster";
 

@@ -235,8 +235,8 @@ export class ForbiddenChannels {
     warn(
       "HOLDFAST_CHANNEL_FORBIDDEN",
       `Holdfast cannot subscribe to a channel, because its Redis user lacks ${sort}.`,
-      "Waiters poll the server instead of being notified, so they acquire late and out of order. Grant the permission: " +
-        `ACL SETUSER <user> ${sort}. docs/permissions.md lists all that Holdfast needs.`,
+      "Waiters poll the server, so they acquire late and out of order. Grant the permission: " +
+        `ACL SETUSER <user> ${sort} (docs/permissions.md).`,
     );
     return missing;
   }

@@ -88,7 +88,7 @@ export function glideSubscriber(subscriber: GlideClient, events: SubscriberEvent
         events.onMessage(plainText(channel), plainText(message));
       }
     } catch (cause) {
-      // The client was closed, or it was created with a callback of the user, which receives the messages instead.
+      // The client was closed, or the user created it with a callback, which receives the messages instead.
       refusal = { cause };
       events.onEnd();
     }

@@ -169,7 +169,7 @@ export function ioredisTimeouts({
     socketTimeoutMs: socketTimeout,
     // 0 means the default of the operating system, which is two hours.
     keepAliveMs: keepAlive || undefined,
-    cure: socketTimeout === undefined ? "set the option socketTimeout of the client to about 5000" : undefined,
+    cure: socketTimeout === undefined ? "set the client option socketTimeout to about 5000" : undefined,
   };
 }
 

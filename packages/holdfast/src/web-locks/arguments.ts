@@ -66,9 +66,9 @@ function signalOf(given: unknown): AbortSignal | undefined {
 
 function conflictIn({ name, mode, ifAvailable, steal, signal }: Omit<Asked, "callback">): string | undefined {
   if (name.startsWith("-")) return `A lock name must not begin with "-"; got ${show(name)}.`;
-  if (steal && ifAvailable) return "The options steal and ifAvailable exclude each other.";
-  if (steal && mode === "shared") return "The option steal needs the mode exclusive.";
-  if (signal !== undefined && steal) return "The options signal and steal exclude each other.";
-  if (signal !== undefined && ifAvailable) return "The options signal and ifAvailable exclude each other.";
+  if (steal && ifAvailable) return "The options steal and ifAvailable cannot be combined.";
+  if (steal && mode === "shared") return "The option steal requires the mode exclusive.";
+  if (signal !== undefined && steal) return "The options signal and steal cannot be combined.";
+  if (signal !== undefined && ifAvailable) return "The options signal and ifAvailable cannot be combined.";
   return undefined;
 }

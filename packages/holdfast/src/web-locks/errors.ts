@@ -6,7 +6,7 @@ export const STOLEN = "a request with steal took the lock";
 
 /** The error of a request that stole the lock and lost it before its callback began. */
 export function lostBeforeUse(lockName: string): DOMException {
-  const message = `${show(lockName)} was stolen for this request, and lost again before it knew; the callback is not called.`;
+  const message = `${show(lockName)} was stolen for this request, but the lease ended before the callback could start, so it is not called.`;
   return domException(message, "AbortError");
 }
 

@@ -83,7 +83,7 @@ test.concurrent.each(PERMISSIONS.filter((rule) => rule !== "+script|load"))(
     if (permission === "+info") {
       expect(shown(refusals(complaints))).toEqual([]);
       await until(
-        () => warnings.some((text) => text.includes("took over") && text.includes("Permit INFO")),
+        () => warnings.some((text) => text.includes("took over") && text.includes("Grant INFO")),
         "a warning",
       );
       return;

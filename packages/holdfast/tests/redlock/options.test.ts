@@ -39,7 +39,7 @@ test.each([
     /failoverGrace must be "strict" with redlock, or absent: .*; got "off"/,
   ],
   [{ redlock: stores(3), failoverGrace: "auto" }, /got "auto"/],
-  [{ redlock: stores(3), replicas: { atLeast: 1, timeoutMs: 100 } }, /replicas cannot be given with redlock/],
+  [{ redlock: stores(3), replicas: { atLeast: 1, timeoutMs: 100 } }, /replicas cannot be combined with redlock/],
   [{ store: embedded(), failoverGrace: "strict" }, /`failoverGrace: "strict"` needs a client/],
   [{ store: embedded(), replicas: { atLeast: 1, timeoutMs: 100 } }, /`replicas` needs a client/],
   [{ redlock: stores(3), store: embedded() }, /exactly one of redis, store and redlock; got store and redlock/],

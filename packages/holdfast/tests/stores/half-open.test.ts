@@ -178,7 +178,7 @@ describe("the error of a command without a reply", () => {
     hole.swallow();
     const errors = [await run(store, 50), await run(store, 50), await run(store, 50), await run(store, 50)].map(String);
     expect(errors.map((error) => advice.exec(error)?.[1])).toEqual([undefined, undefined, "3", "4"]);
-    expect(advice.exec(errors[2] ?? "")?.[2]).toBe("set the option socketTimeout of the client to about 5000");
+    expect(advice.exec(errors[2] ?? "")?.[2]).toBe("set the client option socketTimeout to about 5000");
     await store.close();
   });
 

@@ -110,7 +110,7 @@ describe("an acquire timeout", () => {
       '"order:42" was not acquired within 5000 ms: held by this process, abcdefghijklmnop/7/30000/1/report ' +
         '(pid 4242 on web-3) for "nightly report" since 2025-11-21T07:47:00.000Z, token 1763711220000000, lease ends in 1235 ms; ' +
         "nothing is held, and retrying is safe. " +
-        "Another task of this process has it, or the caller waits for itself.",
+        "Another task in this process has it, or the caller waits for itself.",
     );
     expect(error.isOwn).toBe(true);
   });

@@ -122,7 +122,7 @@ test("two unanswered checks delay a request no longer than one", async () => {
 test("the error message names both versions, the other client and the fix", () => {
   expect(new ProtocolError("order:42", CONFLICT).message).toBe(
     '"order:42" was not acquired and nothing is held: client two (pid 77 on web-9) uses protocol 2 (version 2.0.0) under the prefix "hf", ' +
-      "and does not see locks of protocol 1 (version 0.1.0), which this process uses. Run one major version of Holdfast for each " +
-      "prefix; protocol 2 counts as unused 60 s from now if no client uses it again.",
+      "and does not see locks of this process, which uses protocol 1 (version 0.1.0). Run one major version for each " +
+      "prefix; protocol 2 counts as unused in 60 s unless a client uses it again.",
   );
 });

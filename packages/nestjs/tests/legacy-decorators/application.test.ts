@@ -270,7 +270,7 @@ describe("the filter", () => {
     await app.listen(0, "127.0.0.1");
     const response = await fetch(`${await app.getUrl()}/stream`);
     expect(await response.text()).toBe("the first part");
-    expect(logged.mock.calls.flat().join("\n")).toContain("This Holdfast has been closed");
+    expect(logged.mock.calls.flat().join("\n")).toContain("This Holdfast was closed");
   });
 
   test("leaves errors outside HTTP to Nest, which rethrows them unchanged", async () => {

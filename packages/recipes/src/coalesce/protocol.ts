@@ -173,7 +173,7 @@ export class CoalesceProtocol implements LockProtocol {
       case "superseded": {
         const by = reply.by[0] ?? "";
         if (!this.#isLate || !this.#begunAs.has(by)) throw new Superseded(by);
-        // This call itself began, and lost its lease before it knew. Its age is a bound whose slack varies between
+        // This call itself began, but lost its lease before it learned that. Its age is a bound whose slack varies between
         // requests, so the call may seem older than itself. What counts is the arrival with which it began, which is no
         // later than that of its grant.
         this.#isLate = false;
