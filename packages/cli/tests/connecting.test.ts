@@ -45,7 +45,7 @@ describe("--redlock", () => {
     [["redis://a", "redis://b", "redis://A:6379"], "a:6379"],
     [["redis://a:1", "rediss://x:p@b:2/1", "redis://b:2/2"], "b:2"],
   ])("refuses a server that is listed twice: %j", (urls, twice) => {
-    expect(() => urlsOf(urls)).toThrow(`--redlock needs independent servers; ${twice} is there twice`);
+    expect(() => urlsOf(urls)).toThrow(`--redlock needs independent servers; ${twice} is listed twice`);
   });
 
   it("accepts three ports of one host", () => {

@@ -46,7 +46,7 @@ describe("over TLS", () => {
     const well = checks.filter(({ status }) => status === "ok").map(({ id }) => id);
     expect(well).toEqual(expect.arrayContaining(["acl", "scripts", "role", "clock-runs"]));
     // A slow machine may cause this warning.
-    expect(checks.find(({ id }) => id === "pubsub")?.measured).toMatch(/ came after .*; 1 receiver counted/);
+    expect(checks.find(({ id }) => id === "pubsub")?.measured).toMatch(/ arrived after .*; 1 receiver counted/);
     expect(new Set(checks.map(({ node }) => node))).toEqual(new Set([url.replace("rediss://", "")]));
   });
 
@@ -65,7 +65,9 @@ describe("over TLS", () => {
         expect.stringMatching(/^holdfast: Redis at .* could not be reached within 5s: /),
       ]);
     }
-    expect(ends.authority?.stderr).toMatch(/certificate.*\(an authority that is not known here: --tls-ca\)\n$/);
+    expect(ends.authority?.stderr).toMatch(
+      /certificate.*\(its certificate is from an unknown authority: --tls-ca\)\n$/,
+    );
     expect(ends.certificate?.stderr).toMatch(/--tls-cert, --tls-key\)\n$/);
     expect(ends.plain?.stderr).not.toMatch(/--tls-cert/);
     for (const { stderr } of Object.values(ends)) expect(stderr.trimEnd()).not.toContain("\n");
@@ -88,8 +90,8 @@ describe("over TLS", () => {
     const client = ["--tls-cert", file("client.crt")];
     const cases: [words: string[], said: string][] = [
       [["-r", "redis://127.0.0.1:1", "--tls-ca", file("ca.crt")], "--tls-ca needs a URL that begins with rediss://"],
-      [[...secure, ...client], "--tls-cert goes with --tls-key"],
-      [[...secure, "--tls-key", file("client.key")], "--tls-key goes with --tls-cert"],
+      [[...secure, ...client], "--tls-cert requires --tls-key"],
+      [[...secure, "--tls-key", file("client.key")], "--tls-key requires --tls-cert"],
       [[...secure, ...client, "--tls-key", file("server.key")], "--tls-key must be the key of --tls-cert"],
       [[...secure, ...client, "--tls-key", file("text")], "--tls-key must be the key of --tls-cert"],
       [

@@ -109,7 +109,7 @@ async function pause(backend: Backend, ask: Ask): Promise<Done> {
       throw new HttpProblem(
         409,
         "already-paused",
-        `${place.name} is paused by ${made.by} already: "${made.label}". Nothing was changed.`,
+        `${place.name} is already paused by ${made.by}: "${made.label}". Nothing was changed.`,
       );
     }
     await remember(backend, {
@@ -205,7 +205,7 @@ function notThatPause(
   standing: { readonly outcome?: string; readonly pause?: Pause },
 ): HttpProblem {
   const { pause } = standing;
-  if (pause === undefined) return new HttpProblem(409, "not-paused", `${name} is not paused any more.`);
+  if (pause === undefined) return new HttpProblem(409, "not-paused", `${name} is no longer paused.`);
   const who = `${name} is paused by ${pause.by} now: "${pause.label}".`;
   return new HttpProblem(409, "stale", `${who} The page showed another pause.`);
 }

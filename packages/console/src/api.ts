@@ -51,7 +51,7 @@ export const ROUTES = {
   once: "GET api/once?q=&state=&limit=&cursor= -> OnceAnswer",
   history: "GET api/history?name=&part=&kind=&since=24h&outcome=&limit= -> HistoryAnswer",
   historyCsv: "GET api/history.csv?… as above -> text/csv, as a download",
-  redis: "GET api/redis -> RedisAnswer (200 also when Redis is down: it then tells that)",
+  redis: "GET api/redis -> RedisAnswer (200 also when Redis is down: it then says so)",
   doctor: "GET api/doctor -> DoctorAnswer of the last run",
   runDoctor: "POST api/doctor {} -> DoctorAnswer of a new run, at most one each 10 s",
   events: "GET api/events?topics=locks,lock&kind=&name= -> text/event-stream, see StreamEvents",

@@ -66,7 +66,7 @@ function reasonOf(entry: LockEntry, { grace, pause, holders, isDead }: Circumsta
   if (holders.every(({ clientId }) => clientId !== null && isDead(clientId) === true)) {
     const ends = holders.map(({ expiresAtMs }) => expiresAtMs ?? Number.POSITIVE_INFINITY);
     const last = Math.max(...ends);
-    const text = `The holder, ${nameOf(first)}, is gone: it has not been heard of for a minute. When its lease ends, the next waiter gets the lock.`;
+    const text = `The holder, ${nameOf(first)}, is gone: it has been silent for a minute. When its lease ends, the next waiter gets the lock.`;
     return { code: "dead-holder", text, untilAtMs: Number.isFinite(last) ? last : null };
   }
   const others = entry.holders.length - 1;

@@ -13,7 +13,7 @@ export function reasonOf(fields: Fields): string {
   const text = typeof reason === "string" ? reason.trim() : "";
   const bytes = Buffer.byteLength(text);
   if (bytes >= 1 && bytes <= MOST_WORD_BYTES && !/\p{Surrogate}/u.test(text)) return text;
-  throw badRequest(`reason must be a text of 1 to ${MOST_WORD_BYTES} bytes: it goes to whoever is affected.`);
+  throw badRequest(`reason must be a text of 1 to ${MOST_WORD_BYTES} bytes: everyone affected sees it.`);
 }
 
 /** A non-empty string. @throws HttpProblem 400 */

@@ -62,7 +62,8 @@ export class StoreLink {
       if (this.#closing.signal.aborted) throw new HttpProblem(503, "closed", "The console is closing.");
       if (isWrongType(error)) {
         this.#up();
-        const detail = "A key of this lock is of another type than Holdfast writes. Its page says which one it may be.";
+        const detail =
+          "A key of this lock has a type that Holdfast does not write. The page of the lock says which key it may be.";
         throw new HttpProblem(409, "wrong-type", detail);
       }
       if (!isTrouble(error)) throw error;
@@ -123,7 +124,7 @@ export class StoreLink {
   #problem(cause?: unknown): HttpProblem {
     const store = this.#store;
     const detail =
-      store.state === "down" ? `Redis at ${store.address} is down. ${store.error}` : "Redis is not reached yet.";
+      store.state === "down" ? `Redis at ${store.address} is down. ${store.error}` : "Redis has not been reached yet.";
     const headers = { "Retry-After": String(Math.max(1, Math.ceil(this.pauseMs / 1_000))) };
     const problem = new HttpProblem(503, "redis-down", detail, { facts: { store }, headers });
     if (cause !== undefined) problem.cause = cause;

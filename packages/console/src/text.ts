@@ -47,5 +47,5 @@ export function unreadableSentence({ unreadable }: Pick<LockEntry, "unreadable">
   const [key = "", ...others] = unreadable.keys.map(plain);
   const command = `redis-cli UNLINK ${shellWord(key)}`;
   const which = others.length === 0 ? `the key ${key} is` : `one of the keys ${[key, ...others].join(", ")} is`;
-  return `cannot be read: ${which} of another type than Holdfast writes. Look at it; if it is not needed: ${command}`;
+  return `cannot be read: ${which} of a type that Holdfast does not write. Look at it; if it is not needed: ${command}`;
 }

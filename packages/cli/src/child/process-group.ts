@@ -129,7 +129,7 @@ export class ProcessGroup {
     this.#guard?.hurry();
   }
 
-  /** Dismisses the guard: no process of this group needs to be ended any more. */
+  /** Dismisses the guard: no process of this group has to be ended anymore. */
   letGo(): void {
     this.#guard?.dismiss();
   }

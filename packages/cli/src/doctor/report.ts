@@ -65,15 +65,15 @@ function entriesByRight(findings: readonly Finding[], paint: Paint): readonly st
 }
 
 /**
- * Returns `INFO` for a fix such as "permit INFO to this user, or …"; undefined if the fix is not about a missing
+ * Returns `INFO` for a fix such as "grant INFO to this user, or …"; undefined if the fix is not about a missing
  * permission.
  */
 function missingRight({ status, fix }: Finding): string | undefined {
-  return status === "unknown" ? /^permit ([A-Z ]+(?:(?:and|or) [A-Z ]+)?) to this user\b/.exec(fix)?.[1] : undefined;
+  return status === "unknown" ? /^grant ([A-Z ]+(?:(?:and|or) [A-Z ]+)?) to this user\b/.exec(fix)?.[1] : undefined;
 }
 
 function fixOf(right: string): string {
-  return `permit ${right} to this user; -v shows each check`;
+  return `grant ${right} to this user; -v shows each check`;
 }
 
 function entry({ id, node, measured, risk, fix }: Finding, paint: Paint): string {

@@ -96,7 +96,7 @@ function refuseBareCommand(verb: Verb, words: readonly string[], options: Option
   const second = tokens.filter((token) => token.kind === "positional")[1];
   if (second === undefined) return;
   const line = ["holdfast", verb.name, ...words.slice(0, second.index), "--", ...words.slice(second.index)];
-  throw usageError(`-- must stand before the command: ${line.map(shellWord).join(" ")}`);
+  throw usageError(`put -- before the command: ${line.map(shellWord).join(" ")}`);
 }
 
 /** Node's message for an unknown flag suggests `--`, which is wrong here. */

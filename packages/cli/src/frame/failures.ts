@@ -29,7 +29,7 @@ export function failureOf(error: unknown): CliError {
   const { code, capacity, lockName } = first as { code?: unknown; capacity?: unknown; lockName?: unknown };
   if (code === "ERR_LOCK_CAPACITY_MISMATCH") {
     // The library's message names methods of its API, which do not exist on the command line.
-    const message = `${plain(String(lockName))} has ${String(capacity)} permits, and -N says otherwise; every user must give the same: -N ${String(capacity)}`;
+    const message = `${plain(String(lockName))} has ${String(capacity)} permits, but -N is different; every user must pass the same number: -N ${String(capacity)}`;
     return new CliError(EXIT.otherKind, message, { cause: error });
   }
   return new CliError(codeOf(first, chain), first.message.split("\n")[0] ?? "", { cause: error });

@@ -138,7 +138,7 @@ function urlsOf(given: Values, env: Readonly<Record<string, string | undefined>>
 function topologyOf(is: Readonly<Record<"sentinel" | "cluster" | "redlock", boolean>>): Topology {
   const wanted = (["sentinel", "cluster", "redlock"] as const).filter((one) => is[one]);
   if (wanted.length > 1) {
-    throw usageError(`--${wanted[0]} and --${wanted[1]} are two ways to read the same URLs: give one of them`);
+    throw usageError(`--${wanted[0]} and --${wanted[1]} cannot be combined, because each says how to use the URLs`);
   }
   return wanted[0] ?? "single";
 }

@@ -49,10 +49,10 @@ async function listening(server: Server, { host, port }: ServeOptions): Promise<
   server.listen(port, host);
   await once(server, "listening").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "EADDRINUSE")
-      throw usageError(`port ${port} of ${host} is in use: give another with --port, or 0 for any`);
+      throw usageError(`port ${port} of ${host} is in use: choose another with --port, or 0 for any free port`);
     if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND")
-      throw usageError(`--host ${host} is no address of this machine`);
-    if (error.code === "EACCES") throw usageError(`port ${port} is not for this user: give one above 1023`);
+      throw usageError(`--host ${host} is not an address of this machine`);
+    if (error.code === "EACCES") throw usageError(`this user may not use port ${port}: choose one above 1023`);
     throw new CliError(EXIT.internal, `cannot listen on ${host}:${port}: ${error.message}`, { cause: error });
   });
 }

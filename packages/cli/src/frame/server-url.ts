@@ -27,12 +27,12 @@ const SENTINEL_PORT = 26_379;
 export function serverUrls(verb: string, { urls, topology }: CommonFlags): readonly ServerUrl[] {
   if (urls.length === 0) {
     throw usageError(
-      `${verb} needs the URL of a Redis: -r redis://HOST, or HOLDFAST_REDIS or REDIS_URL in the environment (cron keeps none of yours)`,
+      `${verb} needs the URL of a Redis: -r redis://HOST, or HOLDFAST_REDIS or REDIS_URL in the environment (cron does not pass on yours)`,
     );
   }
   if (urls.length > 1 && topology === "single") {
     throw usageError(
-      `${urls.length} URLs can be Sentinels, seeds of a cluster or independent servers: say --sentinel NAME, --cluster or --redlock`,
+      `${urls.length} URLs can be Sentinels, seeds of a cluster or independent servers: add --sentinel NAME, --cluster or --redlock`,
     );
   }
   if (topology === "redlock" && (urls.length < 3 || urls.length > 9 || urls.length % 2 === 0)) {
@@ -51,14 +51,14 @@ export function serverUrls(verb: string, { urls, topology }: CommonFlags): reado
 function checkIndependent(servers: readonly ServerUrl[]): void {
   const addresses = servers.map(({ host, port }) => `${host.toLowerCase()}:${port}`);
   const twice = addresses.find((address, at) => addresses.indexOf(address) !== at);
-  if (twice !== undefined) throw usageError(`--redlock needs independent servers; ${twice} is there twice`);
+  if (twice !== undefined) throw usageError(`--redlock needs independent servers; ${twice} is listed twice`);
 }
 
 function serverOf(text: string, port: number): ServerUrl {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === "") {
     throw usageError(
-      `--redis must be redis://HOST[:PORT][/DB] or rediss://…, with USER:PASSWORD and @ before HOST if need be; got "${redact(text)}"`,
+      `--redis must be redis://HOST[:PORT][/DB] or rediss://…, with USER:PASSWORD and @ before HOST if needed; got "${redact(text)}"`,
     );
   }
   const db = url.pathname.replace(/^\//, "");

@@ -25,10 +25,10 @@ export interface TlsFiles {
 export function tlsOf({ tls }: CommonFlags, isSecure: boolean): TlsFiles {
   const given = (["ca", "cert", "key"] as const).filter((one) => tls[one] !== undefined);
   if (given.length > 0 && !isSecure) {
-    throw usageError(`--tls-${given[0]} needs a URL that begins with rediss://: redis:// is without TLS`);
+    throw usageError(`--tls-${given[0]} needs a URL that begins with rediss://: redis:// does not use TLS`);
   }
   if ((tls.cert === undefined) !== (tls.key === undefined)) {
-    throw usageError(tls.key === undefined ? "--tls-cert goes with --tls-key" : "--tls-key goes with --tls-cert");
+    throw usageError(tls.key === undefined ? "--tls-cert requires --tls-key" : "--tls-key requires --tls-cert");
   }
   const files: TlsFiles = Object.fromEntries(
     given.map((one) => [one, fileOf(`--tls-${one}`, tls[one] as string)] as const),

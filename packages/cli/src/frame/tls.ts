@@ -29,16 +29,16 @@ const NO_TLS_YET = /\bE(?:CONNREFUSED|HOSTUNREACH|NETUNREACH|AI_AGAIN)\b|ENOTFOU
  */
 export function tlsHint({ urls, tls }: CommonFlags, why: string): string {
   if (!urls.some((url) => url.startsWith("rediss:"))) return "";
-  if (SPEAKS_NO_TLS.test(why)) return " (that port does not speak TLS: without it the URL begins with redis://)";
+  if (SPEAKS_NO_TLS.test(why)) return " (that port does not speak TLS: use a redis:// URL)";
   if (WANTS_CERTIFICATE.test(why)) {
-    return tls.cert === undefined ? " (it wants a certificate of ours: --tls-cert, --tls-key)" : "";
+    return tls.cert === undefined ? " (it requires a client certificate: --tls-cert, --tls-key)" : "";
   }
   if (UNKNOWN_AUTHORITY.test(why)) {
     return tls.ca === undefined
-      ? " (an authority that is not known here: --tls-ca)"
-      : " (it is not of an authority in --tls-ca)";
+      ? " (its certificate is from an unknown authority: --tls-ca)"
+      : " (its certificate is not from an authority in --tls-ca)";
   }
   if (NO_TLS_YET.test(why)) return "";
-  const certificate = tls.cert === undefined ? " Does it want a client certificate? --tls-cert, --tls-key" : "";
+  const certificate = tls.cert === undefined ? " Does it require a client certificate? Use --tls-cert, --tls-key" : "";
   return ` (does that port speak TLS?${certificate})`;
 }

@@ -16,8 +16,7 @@ export async function reportMissing(
   { nodes }: Pick<Connection, "nodes">,
   { unreachable, isComplete = true }: Extent,
 ): Promise<void> {
-  if (!isComplete)
-    notify(streams, common, "there are more than were looked at: what is not shown may be there all the same");
+  if (!isComplete) notify(streams, common, "the list is incomplete, because there are more than were read");
   if (unreachable === 0) return;
   const silent = await silentAmong(nodes());
   const which = silent.length === 0 ? "" : ` (${silent.join(", ")})`;
@@ -25,7 +24,7 @@ export async function reportMissing(
     unreachable === 1
       ? `1 server did not answer${which}: what is on it`
       : `${unreachable} servers did not answer${which}: what is on them`;
-  notify(streams, common, `${silence} is missing here`);
+  notify(streams, common, `${silence} is missing from the list`);
 }
 
 /** A list contains only the number of silent servers, so ping each server again, for as long as a command may take. */

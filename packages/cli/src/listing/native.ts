@@ -4,7 +4,7 @@ import type { CommonFlags } from "../frame/flags.js";
 /** Refuses foreign formats, for verbs that support only Holdfast's own format. @throws CliError 64 */
 export function onlyNative(verb: string, { protocol }: Pick<CommonFlags, "protocol">): void {
   if (protocol.format !== "native")
-    throw usageError(`--protocol is for run, show and release; ${verb} knows native locks`);
+    throw usageError(`--protocol works only with run, show and release; ${verb} supports only native locks`);
 }
 
 /**

@@ -43,7 +43,7 @@ export async function recordDeed(holdfast: Holdfast, event: HistoryEvent): Promi
     await appendHistory(holdfast, event);
     return undefined;
   } catch (error) {
-    return `the history was not told of it: ${failureOf(error).message}`;
+    return `it was not recorded in the history: ${failureOf(error).message}`;
   }
 }
 

@@ -25,6 +25,10 @@ export async function answerTo({ stdin, stderr }: Streams, question: string, oth
  * @throws CliError 64  there is no terminal
  */
 export async function confirmed(streams: Streams, question: string): Promise<boolean> {
-  const answer = await answerTo(streams, question, "--force asks, and there is no terminal to ask on: add --yes");
+  const answer = await answerTo(
+    streams,
+    question,
+    "--force asks for confirmation, but there is no terminal: add --yes",
+  );
   return /^\s*y(es)?\s*$/i.test(answer);
 }

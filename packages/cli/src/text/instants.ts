@@ -18,7 +18,7 @@ export function parseInstant(flag: string, text: string, nowMs: number): number 
   if (Number.isNaN(atMs)) {
     throw usageError(`${flag} must be a time such as 18:30 or 2026-11-23T18:30 (local, or with Z); got "${text}"`);
   }
-  if (atMs <= nowMs) throw usageError(`${flag} must lie ahead; ${new Date(atMs).toISOString()} has passed`);
+  if (atMs <= nowMs) throw usageError(`${flag} must be in the future; ${new Date(atMs).toISOString()} has passed`);
   return atMs;
 }
 
@@ -37,7 +37,7 @@ export function endOf(
   nowMs: number,
 ): number | undefined {
   if (given.for !== undefined && given.until !== undefined)
-    throw usageError("--for and --until both say when: give one");
+    throw usageError("--for and --until both set the end: use only one");
   if (given.for !== undefined) return nowMs + parseDuration("--for", given.for, { minMs: 1_000 });
   return given.until === undefined ? undefined : parseInstant("--until", given.until, nowMs);
 }

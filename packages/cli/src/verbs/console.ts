@@ -61,7 +61,7 @@ ends the console.`,
   async run(call) {
     const { positionals, common, streams } = call;
     if (positionals.length > 0) throw usageError(`console takes no names; got "${positionals[0]}"`);
-    if (common.protocol.format !== "native") throw usageError("--protocol is for run, show and release");
+    if (common.protocol.format !== "native") throw usageError("--protocol works only with run, show and release");
     const flags = consoleFlags(call.values, streams);
     const shown = serverUrls("console", common)
       .map((url) => url.shown)
@@ -125,7 +125,7 @@ function consoleFlags(values: Values, { env }: Streams): ConsoleFlags {
   }
   if (given !== undefined) keepSecret(given);
   if (isGiven(values, "open") && isGiven(values, "no-open"))
-    throw usageError("--open and --no-open exclude each other");
+    throw usageError("--open and --no-open cannot be combined");
   const token = given ?? randomBytes(24).toString("base64url");
   const badge = text("env");
   const allowHosts = [...texts("allow-host"), ...(isLoopback(host) || isAny(host) ? [] : [host])];

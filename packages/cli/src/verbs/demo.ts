@@ -57,7 +57,7 @@ export const demo: Verb = {
     if (call.positionals.length > 0) throw usageError(`demo takes no name; got "${call.positionals[0]}"`);
     if (common.topology === "redlock") throw usageError("demo shows kinds that --redlock does not have: leave it out");
     if (isGiven(values, "open") && isGiven(values, "no-open"))
-      throw usageError("--open and --no-open exclude each other");
+      throw usageError("--open and --no-open cannot be combined");
     const workers = wholeOf(values, "workers", { min: 1, max: 50 }) ?? 4;
     const forMs = durationOf(values, "for", { minMs: 5_000, maxMs: 86_400_000 }) ?? 60_000;
     const interruption = listenForSignals();
@@ -90,7 +90,7 @@ async function playHere(call: Call, facts: Omit<Play, "hire">): Promise<PlaySumm
   const { embedded, Keyspace } = await import("@holdfast/embedded");
   const keyspace = new Keyspace();
   const openStore = (): Store => embedded({ keyspace });
-  facts.say("In this process, on the embedded store: nothing is installed, and no Redis is asked.");
+  facts.say("In this process, on the embedded store: nothing is installed, and no Redis is used.");
   const holdfast = createHoldfast({ store: openStore(), prefix: PREFIX, clientName: "console" });
   return await watched(call, holdfast, { address: "the embedded store" }, () =>
     play({ ...facts, hire: (shop, withLock) => hireHere(openStore, shop, withLock) }),

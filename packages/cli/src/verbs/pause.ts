@@ -54,7 +54,7 @@ export const pause: Verb = {
     notOnRedlock(
       "pause",
       common,
-      `a pause is kept by the one server that grants, and independent servers have none. Hold it instead: ${holdInstead(call, name)} waits for the present holder, and keeps everybody out until it is interrupted`,
+      `a pause is stored on the one server that grants, and with independent servers there is no such server. Hold the lock instead: ${holdInstead(call, name)} waits for the current holder, and keeps all others out until it is interrupted`,
     );
     const label = messageOf(call, "pause");
     const end = { for: textOf(values, "for"), until: textOf(values, "until") };

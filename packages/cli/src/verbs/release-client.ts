@@ -44,7 +44,7 @@ export async function releaseClient(call: Call, clientId: string, reason: string
   if (positionals.length > 0)
     throw usageError(`--client releases every lock of a client: leave out "${positionals[0]}"`);
   const other = OTHER_FLAGS.find((flag) => values[flag] !== undefined);
-  if (other !== undefined) throw usageError(`--client and --${other} exclude each other`);
+  if (other !== undefined) throw usageError(`--client and --${other} cannot be combined`);
   const connection = await call.connect();
   try {
     const { locks } = await surveyAll(connection.holdfast);
@@ -103,7 +103,11 @@ function preview({ common, streams }: Call, client: ClientEntry, holds: readonly
 async function isAgreed({ streams, values }: Call, count: number): Promise<boolean> {
   if (isGiven(values, "yes")) return true;
   const question = `Release ${counted(count)}? Type the number to confirm: `;
-  const answer = await answerTo(streams, question, "--client asks, and there is no terminal to ask on: add --yes");
+  const answer = await answerTo(
+    streams,
+    question,
+    "--client asks for confirmation, but there is no terminal: add --yes",
+  );
   return answer.trim() === String(count);
 }
 

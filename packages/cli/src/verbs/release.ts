@@ -83,9 +83,11 @@ function whoseOf({ values }: Call): Whose | undefined {
   const owner = textOf(values, "owner");
   const isForced = isGiven(values, "force");
   const ways = [token !== undefined, owner !== undefined, isForced].filter(Boolean).length;
-  if (ways !== 1) throw usageError("release needs one of --token T, --owner ID and --force: from whom to take it");
-  if (isGiven(values, "yes") && !isForced) throw usageError("--yes belongs to --force, which asks");
-  if (owner === "") throw usageError("--owner must be the owner as show names it; got an empty text");
+  if (ways !== 1)
+    throw usageError("release needs exactly one of --token T, --owner ID and --force, to identify the holder");
+  if (isGiven(values, "yes") && !isForced)
+    throw usageError("--yes works only with --force, which asks for confirmation");
+  if (owner === "") throw usageError("--owner must be the owner as show prints it; got an empty string");
   if (token !== undefined) return { token };
   return owner === undefined ? undefined : { owner };
 }

@@ -39,7 +39,7 @@ test("the minimal user has all permissions that locks need, and missing extras a
   expect(said(findings, "acl")).toMatch(/^info: user user\d+ lacks \+xadd, \+xrevrange, \+eval, \+scan$/);
   expect(said(findings, "scripts")).toMatch(/^ok/);
   expect(said(findings, "pubsub")).toMatch(
-    /^(ok|warning): a message to a plain inbox came after .*; 1 receiver counted/,
+    /^(ok|warning): a message to a plain inbox arrived after .*; 1 receiver counted/,
   );
   expect(name).toBe("user1");
 });

@@ -41,7 +41,7 @@ test("a quorum that lists a server twice, or a server and its replica, is critic
       ),
       "redlock",
     );
-  expect(await look(one.port, two.port, three.port)).toBe(Array(3).fill("ok: a server of its own").join(" | "));
+  expect(await look(one.port, two.port, three.port)).toBe(Array(3).fill("ok: an independent server").join(" | "));
   const twice = [at(one.port), at(two.port), { ...at(one.port), node: `localhost:${one.port}` }];
   expect(said(await examined(twice, ["redlock"], { topology: "redlock" }), "redlock")).toContain(
     `critical: the same server as 127.0.0.1:${one.port}`,
@@ -141,7 +141,7 @@ test("the minimal user can examine every node of a cluster; a slot without a ser
     expect(new Set(own_.map(({ node }) => node)).size).toBe(4);
     expectNothingCritical(own_);
     expectNoWarning(own_);
-    expect(said(own_, "pubsub")).toMatch(/(ok|warning): a message to a sharded inbox came after /);
+    expect(said(own_, "pubsub")).toMatch(/(ok|warning): a message to a sharded inbox arrived after /);
 
     const all = await examined(await targetsOf({ topology: "cluster", clients: [admin] }), CHECK_IDS, options);
     expect(said(all, "leftovers")).toContain("ok: nothing left over");

@@ -238,25 +238,25 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
     "pubsub",
     "received but not counted",
     { inbox: { isSharded: false, receivers: 0, arrivedMs: 2 } },
-    "critical: a message to a plain inbox came after 2.0 ms; 0 receivers",
+    "critical: a message to a plain inbox arrived after 2.0 ms; 0 receivers",
   ],
   [
     "pubsub",
     "not received",
     { inbox: { isSharded: true, receivers: 1 } },
-    "warning: a message to a sharded inbox did not come",
+    "warning: a message to a sharded inbox did not arrive",
   ],
   [
     "pubsub",
     "late",
     { inbox: { isSharded: false, receivers: 1, arrivedMs: 130 } },
-    "warning: a message to a plain inbox came after 130 ms",
+    "warning: a message to a plain inbox arrived after 130 ms",
   ],
   [
     "pubsub",
     "received by others",
     { inbox: { isSharded: false, receivers: 2, arrivedMs: 1 } },
-    "warning: a message to a plain inbox came after 1.0 ms; 2 receivers",
+    "warning: a message to a plain inbox arrived after 1.0 ms; 2 receivers",
   ],
   ["pubsub", "forbidden", { inbox: { isSharded: false, failure: "NOPERM" } }, "warning: no message could be sent"],
   ["cluster", "a node without --cluster", { info: { cluster_enabled: "1" } }, "critical: a node of a cluster"],
@@ -434,7 +434,7 @@ test("a quorum with one server under two names, or with a replica, is critical",
       node: `10.0.0.${at}:6379`,
       info: { run_id: `${at}`.repeat(40), master_replid: `${at}`.repeat(40), tcp_port: "6379", ...info },
     });
-  expect(verdicts("redlock", [server(1), server(2), server(3)])).toEqual(Array(3).fill("ok: a server of its own"));
+  expect(verdicts("redlock", [server(1), server(2), server(3)])).toEqual(Array(3).fill("ok: an independent server"));
   expect(verdicts("redlock", [server(1), server(2), server(3, { run_id: "1".repeat(40) })])[2]).toBe(
     "critical: the same server as 10.0.0.1:6379",
   );
@@ -507,7 +507,7 @@ test("clients that would keep a dead connection are grouped by the fix that they
     },
   ]);
   expect(of({ clients: four, timeouts: [well] })).toMatchObject([
-    { status: "ok", measured: "1 client that replaces a dead connection, 3 clients of which it is not known" },
+    { status: "ok", measured: "1 client that replaces a dead connection, 3 clients for which this is unknown" },
   ]);
   expect(verdicts("client-timeouts", facts("Redis 7.2", { role: "slave" }))[0]).toMatch(/^skipped/);
   const hidden = new Map([["keys", "NOPERM"]]);

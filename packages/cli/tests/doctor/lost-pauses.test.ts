@@ -70,7 +70,7 @@ test.each(KINDS)("%s: a pause passes while it exists, and is a warning when the 
   await forget(redis, "deploy");
   expect(await told()).toMatch(
     new RegExp(
-      `^warning: ${kind.replace("reentrant-", "")} deploy was paused by ana \\("db maintenance"\\) since 2\\d{3}-.*Z until resumed, and is not paused any more$`,
+      `^warning: ${kind.replace("reentrant-", "")} deploy was paused by ana \\("db maintenance"\\) since 2\\d{3}-.*Z until resumed, and is no longer paused$`,
     ),
   );
 });
@@ -114,7 +114,7 @@ test("an expired pause is not reported; a lost one is reported with its end and 
   await forget(redis, "it's long");
   const [finding] = await found();
   const until = new Date(untilAtMs).toISOString();
-  expect(finding?.measured).toContain(` until ${until.slice(0, 19).replace("T", " ")}Z, and is not`);
+  expect(finding?.measured).toContain(` until ${until.slice(0, 19).replace("T", " ")}Z, and is no longer`);
   expect(finding?.fix).toContain(`holdfast pause 'it'\\''s long' -m 'db maintenance' --until ${until}, if`);
   expect(finding?.risk).toMatch(/failover.*lost the pause/);
 });
@@ -214,7 +214,7 @@ test("verdicts depend on the recorded pauses, the role and the topology", () => 
   expect(verdicts({ recorded: [{ ...PAUSED, isInForce: true }] })).toEqual([expect.stringMatching(/^ok: 3 histories/)]);
   expect(verdicts({ recorded: [{ ...PAUSED, untilAtMs: 5_000 }] })).toEqual([expect.stringMatching(/^ok/)]);
   expect(verdicts({ recorded: [{ ...PAUSED, untilAtMs: 5_001 }] })).toEqual([
-    'finding: mutex deploy was paused by ana ("db") since 1970-01-01 00:00:01Z until 1970-01-01 00:00:05Z, and is not paused any more',
+    'finding: mutex deploy was paused by ana ("db") since 1970-01-01 00:00:01Z until 1970-01-01 00:00:05Z, and is no longer paused',
   ]);
   const { isInForce: _, ...unseen } = PAUSED;
   expect(verdicts({ recorded: [{ ...unseen, key: "k" }] })).toEqual([

@@ -13,15 +13,13 @@ const entriesIn = (text: string): number => text.split("\n").filter((line) => /^
 
 test("checks that are unknown for one missing permission are one entry, with the command and the servers", () => {
   const findings = ["version", "grace", "replicas"].flatMap((id) =>
-    NODES.map((node) =>
-      unknown(id, node, id === "grace" ? "permit INFO to this user: why" : "permit INFO to this user"),
-    ),
+    NODES.map((node) => unknown(id, node, id === "grace" ? "grant INFO to this user: why" : "grant INFO to this user")),
   );
-  const clocks = unknown("clocks", "a:6379", "permit TIME to this user");
+  const clocks = unknown("clocks", "a:6379", "grant TIME to this user");
   const text = report([...findings, clocks], about);
   expect(text).toContain("UNKNOWN (not verified)\n");
   expect(text).toContain("  version, grace, replicas  a:6379, b:6379, c:6379: not verified without INFO\n");
-  expect(text).toContain("permit INFO to this user; -v shows each check\n");
+  expect(text).toContain("grant INFO to this user; -v shows each check\n");
   expect(text).toContain("  clocks  a:6379: the server does not show what clocks needs\n");
   expect(entriesIn(text)).toBe(2);
   expect(text).toContain("10 unknown");

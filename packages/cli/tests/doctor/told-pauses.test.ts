@@ -56,7 +56,7 @@ test("a pause whose end was changed is judged by the new end", async () => {
   expect(await told()).toMatch(/^ok: 1 history/);
   await redis.del("hf:mutex:{deploy}:pause");
   const until = new Date(FAR_MS - 1_000).toISOString().slice(0, 19).replace("T", " ");
-  expect(await told()).toContain(`until ${until}Z, and is not paused any more`);
+  expect(await told()).toContain(`until ${until}Z, and is no longer paused`);
   await recorder.flush();
   const { pause: again } = await holdfast.pause("deploy", { ...WORDS, untilAtMs: FAR_MS });
   await extendPause(holdfast, "deploy", { pause: again.owner });
@@ -99,7 +99,7 @@ test("the check says if a history is longer than the part that it reads", async 
   await redis.eval(fill, 1, "hf:history:{busy}", MOST_EVENTS - 1);
   expect(await told()).toBe("ok: 1 history: no pause was lost");
   await redis.eval(fill, 1, "hf:history:{busy}", 1);
-  expect(await told()).toBe("ok: 1 history: no pause was lost, in what the histories still have");
+  expect(await told()).toBe("ok: 1 history: no pause was lost, as far as the histories go back");
 });
 
 /**
@@ -179,7 +179,7 @@ function unread(why: string): NodeFacts {
 
 test("the suggested fix depends on the reason why the result is unknown", () => {
   for (const why of ["NOPERM this user has no permissions to run", "ERR can't run this command"]) {
-    expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; permit SCAN and XREVRANGE/)]);
+    expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; grant SCAN and XREVRANGE/)]);
   }
   for (const why of ["Command timed out", "no answer in the time given by --for"]) {
     expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; allow more time: --for 1m$/)]);

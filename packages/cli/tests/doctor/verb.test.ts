@@ -46,7 +46,9 @@ test("doctor exits with 0 without a critical finding, and with 1 for a warning w
   );
   expect(lenient.out).not.toContain("OK\n");
   // A slow machine may cause another warning.
-  const warnings = /\n {2}pubsub .* came after .*; 1 receiver counted\n/.test(lenient.out) ? "2 warnings" : "1 warning";
+  const warnings = /\n {2}pubsub .* arrived after .*; 1 receiver counted\n/.test(lenient.out)
+    ? "2 warnings"
+    : "1 warning";
   expect(lenient.out).toMatch(/\n26 checks of 1 server at redis:\/\/127\.0\.0\.1:\d+ in [\d.]+ s: /);
   expect(lenient.out).toContain(` s: 0 critical, ${warnings}, `);
   expect((await holdfast("doctor", "-r", url, "--strict", "-q")).code).toBe(1);

@@ -50,7 +50,7 @@ describe("run exits with", () => {
     [
       "a command without --",
       ["run", "a", "-n", "cp", "-n", "x y"],
-      "-- must stand before the command: holdfast run a -n -- cp -n 'x y'",
+      "put -- before the command: holdfast run a -n -- cp -n 'x y'",
     ],
     [
       "kinds that exclude each other",
@@ -71,7 +71,7 @@ describe("run exits with", () => {
     [
       "several URLs without their topology",
       ["run", "a", "-r", "redis://a", "-r", "redis://b", "--", "true"],
-      "say --sentinel NAME, --cluster or --redlock",
+      "add --sentinel NAME, --cluster or --redlock",
     ],
     ["a descriptor that is not open", ["run", "a", "--status-fd", "9", "--", "true"], "9 is not open"],
     ["a verb that does not exist", ["lock", "a"], 'there is no verb "lock"'],
@@ -91,7 +91,7 @@ describe("run exits with", () => {
     const inner = [process.execPath, MAIN, "run", "outer"];
     const between = [process.execPath, MAIN, "run", "between", "--", ...inner, "--", "true"];
     const { code, stderr } = await holdfast(["run", "outer", "--", ...between], env);
-    expect([code, stderr]).toEqual([64, expect.stringContaining('"outer" is held by the run around this one')]);
+    expect([code, stderr]).toEqual([64, expect.stringContaining('"outer" is already held by an enclosing run')]);
   });
 
   it("65 if the name is in use as another kind of lock", async () => {
@@ -111,7 +111,7 @@ describe("run exits with", () => {
     const { code, stderr } = await holdfast(["run", "permits", "-N", "4", "-n", "--", "true"], env);
     await lease.release();
     expect(code).toBe(65);
-    expect(stderr).toMatch(/^holdfast: .* has \d permits, and -N says otherwise; .*: -N \d\n$/);
+    expect(stderr).toMatch(/^holdfast: .* has \d permits, but -N is different; .*: -N \d\n$/);
     expect(stderr).not.toContain("resize");
   });
 

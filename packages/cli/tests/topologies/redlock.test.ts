@@ -86,7 +86,7 @@ describe("on independent servers", () => {
   it("pause and elect exit with 64, and the command that the error of pause suggests works", async () => {
     const pause = await place.say("pause", "nightly", "-m", "db maintenance");
     expect(pause.code).toBe(64);
-    expect(pause.stderr).toMatch(/^holdfast: pause does not work with --redlock: .*independent servers have none/);
+    expect(pause.stderr).toMatch(/^holdfast: pause does not work with --redlock: .*with independent servers there is no such server/);
     expect(pause.stderr).toContain("holdfast run nightly --redlock --hold -m WHY");
     expect(await place.say("resume", "nightly")).toMatchObject({ code: 1, stdout: "nightly is not paused\n" });
     for (const mode of [["--who"], ["--listen"], ["--resign", "--token", "7"], ["--", "true"]]) {
@@ -125,7 +125,7 @@ describe("on independent servers", () => {
     ]);
     expect(listed).toMatchObject({ locks: [{ name: "still" }], unreachable: 1 });
     expect(told.stderr).toBe(
-      `holdfast: 1 server did not answer (127.0.0.1:${ports[2]}): what is on it is missing here\n`,
+      `holdfast: 1 server did not answer (127.0.0.1:${ports[2]}): what is on it is missing from the list\n`,
     );
     // On a slow machine, a second attempt may have raised the numbers on the servers beyond the granted token.
     expect(shown).toMatchObject({

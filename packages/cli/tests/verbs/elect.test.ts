@@ -133,7 +133,7 @@ describe("elect", () => {
     const refused = await stage.say("elect", "mixed", "--delay", "0", "--", "true");
     expect(refused.code).toBe(65);
     expect(refused.stderr).toContain("mixed is in use as a semaphore (held by ");
-    expect(refused.stderr).toContain("and here it is an election: take another name");
+    expect(refused.stderr).toContain("but this run requests an election: use another name");
     expect(await stage.holdfast.election("mixed").leader()).toBeNull();
   });
 

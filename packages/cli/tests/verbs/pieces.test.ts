@@ -55,6 +55,6 @@ describe("a time in the future", () => {
   it("is given as a duration or as a time, and not as both", () => {
     expect(endOf({ for: "90m", until: undefined }, now)).toBe(now + 5_400_000);
     expect(endOf({ for: undefined, until: undefined }, now)).toBeUndefined();
-    expect(() => endOf({ for: "1h", until: "18:00" }, now)).toThrow("give one");
+    expect(() => endOf({ for: "1h", until: "18:00" }, now)).toThrow("use only one");
   });
 });

@@ -30,7 +30,7 @@ it("ls, top, show and pause still work and name a key of the wrong type; doctor 
     ["text", "semaphore", "broken"],
   ]);
   for (const key of [LIST, TEXT, QUEUE]) {
-    expect(listed.stderr).toContain(`the key ${key} is of another type than Holdfast writes`);
+    expect(listed.stderr).toContain(`the key ${key} is of a type that Holdfast does not write`);
     expect(listed.stderr).toContain(`redis-cli UNLINK '${key}'`);
   }
   const { locks } = await stage.ask("ls", "good");
@@ -42,7 +42,7 @@ it("ls, top, show and pause still work and name a key of the wrong type; doctor 
   const shown = await stage.say("show", "text");
   expect(shown.code).toBe(0);
   expect(shown.stdout).toMatch(
-    /^text: semaphore, broken\n {2}cannot be read: the key hf:semaphore:\{text\} is of another type/,
+    /^text: semaphore, broken\n {2}cannot be read: the key hf:semaphore:\{text\} is of a type that/,
   );
   expect(await stage.ask("show", "held")).toMatchObject({ state: "held", history: [] });
 
@@ -59,5 +59,5 @@ it("show names all candidates if it cannot tell which key has the wrong type", a
   await stage.redis.command("SET", "hf:mutex:{two}", "x");
   await stage.redis.command("LPUSH", "hf:mutex:{two}:fence", "junk");
   const { stdout } = await stage.say("show", "two");
-  expect(stdout).toContain("one of the keys hf:mutex:{two}, hf:mutex:{two}:fence is of another type");
+  expect(stdout).toContain("one of the keys hf:mutex:{two}, hf:mutex:{two}:fence is of a type that");
 });

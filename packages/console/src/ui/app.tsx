@@ -125,7 +125,7 @@ const LIVE_WORDS: Readonly<Record<Liveness, readonly [word: string, meaning: str
   loading: ["loading", "Reading what this page shows"],
   down: ["Redis is down", "The console is up, but Redis does not answer. The console retries every few seconds"],
   live: ["live", "Changes appear as they happen. Click to stop"],
-  polling: ["polling", "The stream is blocked: this page asks every 5 s instead"],
+  polling: ["polling", "The stream is blocked: this page polls every 5 s instead"],
   offline: ["offline", "The console does not answer. This page retries every 5 s"],
   stopped: ["stopped", "Updates are stopped. Click to resume"],
 };

@@ -46,7 +46,7 @@ export function listenToKeys(actions: KeyActions): () => void {
   let gAtMs = Number.NEGATIVE_INFINITY;
   const onKey = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (document.querySelector("dialog[open]") !== null) return; // a dialogue has the keyboard for itself
+    if (document.querySelector("dialog[open]") !== null) return; // an open dialog handles the keys itself
     if (event.key === "Escape") {
       actions.escape();
       return;

@@ -1,5 +1,5 @@
 /**
- * Force release. The dialog says which holder loses the lock, because afterwards two programs may both believe that
+ * Force release. The dialog says which holder loses the lock, because afterward two programs may both believe that
  * they hold it.
  */
 import type { JSX } from "preact";

@@ -5,7 +5,7 @@ import type { OnceRow } from "../api/once.js";
 import { ActionForm } from "./actions.js";
 import { At, Outside } from "./parts/words.js";
 
-/** The dialogue. */
+/** The dialog. */
 export function ResolveDialog({ row }: { readonly row: OnceRow }): JSX.Element {
   const { key, scope, token, attempt, endedAtMs } = row;
   const [how, setHow] = useState<"release" | "done" | undefined>();

@@ -37,7 +37,7 @@ export function useStore<Value>(store: Store<Value>): Value {
     const update = (): void => {
       if (!Object.is(seen.value, store.value)) redraw({});
     };
-    update(); // it may have changed between drawing and listening
+    update(); // it may have changed between rendering and subscribing
     return store.subscribe(update);
   }, [store]);
   return store.value;

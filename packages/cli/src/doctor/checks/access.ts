@@ -44,7 +44,7 @@ export const exposure: Check = {
     if (isOpen === undefined) {
       return unknown(
         "no password, and bind is not shown: it may listen on a network",
-        "permit CONFIG GET to this user, or look at its bind and protected-mode",
+        "grant CONFIG GET to this user, or look at its bind and protected-mode",
       );
     }
     if (config.get("protected-mode") === "yes") {

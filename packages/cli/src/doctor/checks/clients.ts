@@ -16,7 +16,7 @@ export const clientTimeouts: Check = {
     if (keys === undefined)
       return unknown(
         `keys could not be listed (${hidden.get("keys") ?? "no answer to SCAN"})`,
-        "permit SCAN to this user",
+        "grant SCAN to this user",
       );
     const { clients, timeouts = [] } = keys;
     const exposed = timeouts.filter(({ cure }) => cure !== undefined);
@@ -30,7 +30,7 @@ export const clientTimeouts: Check = {
     });
     if (verdicts.length > 0) return verdicts;
     const silent = clients.length - timeouts.length;
-    const rest = silent > 0 ? `, ${counted(silent, "client")} of which it is not known` : "";
+    const rest = silent > 0 ? `, ${counted(silent, "client")} for which this is unknown` : "";
     return ok(
       `${counted(timeouts.length, "client")} that replace${timeouts.length === 1 ? "s" : ""} a dead connection${rest}`,
     );

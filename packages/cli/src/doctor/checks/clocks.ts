@@ -17,7 +17,7 @@ export const clockSkew: Check = {
     if (clock === undefined)
       return unknown(
         `the clock could not be read (${facts.hidden.get("clock") ?? "no answer to TIME"})`,
-        "permit TIME to this user",
+        "grant TIME to this user",
       );
     const verdicts: Verdict[] = [];
     const fromUs = certainPart(clock.offsetMs, clock.uncertaintyMs);
@@ -81,7 +81,7 @@ export const clockRuns: Check = {
     if (clock === undefined)
       return unknown(
         `the clock could not be read (${hidden.get("clock") ?? "no answer to TIME"})`,
-        "permit TIME to this user",
+        "grant TIME to this user",
       );
     const measured = `${millis(clock.serverRanMs)} passed on the server's clock while ${millis(clock.clientRanMs)} passed here`;
     return clock.serverRanMs <= 0 ? found("critical", measured) : ok(measured);

@@ -18,7 +18,7 @@ export const deadlocks: Check = {
     if (facts !== nodes.find(({ isGiven, unreachable }) => isGiven && unreachable === undefined)) return [];
     if (seen === undefined) return skipped("the locks were not read");
     if ("error" in seen) {
-      return unknown(`the locks could not be read (${seen.error})`, "permit SCAN and EVALSHA to this user");
+      return unknown(`the locks could not be read (${seen.error})`, "grant SCAN and EVALSHA to this user");
     }
     const { deadlocks: cycles, isComplete, unreachable } = seen;
     if (cycles.length > 0) {

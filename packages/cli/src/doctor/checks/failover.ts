@@ -4,7 +4,7 @@ import { type Check, type Examination, found, ok, skipped, unknown, type Verdict
 import { type LineageFacts, type NodeFacts, numberIn } from "../facts.js";
 import { bytes, counted, few } from "../words.js";
 
-const PERMIT_INFO = "permit INFO to this user";
+const PERMIT_INFO = "grant INFO to this user";
 
 /** Whether a server still waits out leases that it may have forgotten when its role or process changed. */
 export const grace: Check = {
@@ -102,7 +102,7 @@ export const role: Check = {
     if (facts.role === undefined) {
       return unknown(
         `the server does not report its role (${hidden.get("ROLE") ?? "no answer to ROLE"})`,
-        "permit ROLE or INFO to this user",
+        "grant ROLE or INFO to this user",
       );
     }
     if (facts.role === "sentinel") {

@@ -27,7 +27,7 @@ export const cluster: Check = {
     if (its === undefined) {
       return unknown(
         `the server does not show its cluster (${hidden.get("cluster") ?? "no answer"})`,
-        "permit CLUSTER INFO to this user",
+        "grant CLUSTER INFO to this user",
       );
     }
     const state = its.info.get("cluster_state") ?? "not shown";
@@ -82,10 +82,10 @@ export const redlock: Check = {
     if (!facts.info.has("run_id")) {
       return [
         ...verdicts,
-        ...unknown("the server does not show INFO, so it may be one of the others", "permit INFO to this user"),
+        ...unknown("the server does not show INFO, so it may be one of the others", "grant INFO to this user"),
       ];
     }
-    return [...verdicts, ...ok("a server of its own")];
+    return [...verdicts, ...ok("an independent server")];
   },
 };
 

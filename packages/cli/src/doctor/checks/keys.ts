@@ -19,7 +19,7 @@ export const shared: Check = {
     if (keys === undefined)
       return unknown(
         `keys could not be listed (${hidden.get("keys") ?? "no answer to SCAN"})`,
-        "permit SCAN to this user",
+        "grant SCAN to this user",
       );
     const others = keys.others.map(([word, count]) => `${word} (${count})`);
     const users = flushers === undefined ? "" : `; may empty it: ${few(flushers) || "nobody"}`;
@@ -57,7 +57,7 @@ export const leftovers: Check = {
     if (keys === undefined)
       return unknown(
         `keys could not be listed (${hidden.get("keys") ?? "no answer to SCAN"})`,
-        "permit SCAN to this user",
+        "grant SCAN to this user",
       );
     const orphans = orphansIn(keys, nodes);
     const verdicts: Verdict[] = [

@@ -16,7 +16,7 @@ export const latency: Check = {
     if (facts === undefined)
       return unknown(
         `could not be measured (${hidden.get("latency") ?? "no answer to TIME"})`,
-        "permit TIME to this user",
+        "grant TIME to this user",
       );
     const measured = `p50 ${millis(facts.p50Ms)}, p99 ${millis(facts.p99Ms)}, longest ${millis(facts.maxMs)} of ${facts.count}, for a lease of ${formatMs(leaseMs)}`;
     if (facts.p99Ms > leaseMs / 6) return found("critical", measured);
@@ -39,7 +39,7 @@ export const busy: Check = {
     if (slow === undefined)
       return unknown(
         `the server does not show SLOWLOG (${hidden.get("slow") ?? "no answer"})`,
-        "permit SLOWLOG GET to this user, or look at the service's own charts",
+        "grant SLOWLOG GET to this user, or look at the service's own charts",
       );
     const nowMs = Date.now() + (clock?.offsetMs ?? 0);
     const isLong = (tookMs: number, atMs: number): boolean => tookMs > leaseMs / 10 && nowMs - atMs < RECENT_MS;
@@ -97,7 +97,7 @@ export const connections: Check = {
       );
     }
     if (verdicts.length > 0) return verdicts;
-    if (present === undefined || most === undefined) return unknown(measured, "permit INFO to this user");
+    if (present === undefined || most === undefined) return unknown(measured, "grant INFO to this user");
     return ok(
       `${measured}${idleS === undefined ? "" : `, timeout ${idleS}`}${keepaliveS === undefined ? "" : `, tcp-keepalive ${keepaliveS} s`}`,
     );

@@ -17,7 +17,7 @@ export const eviction: Check = {
     if (policy === undefined || limit === undefined) {
       return unknown(
         "the server shows its maxmemory-policy neither in INFO memory nor by CONFIG GET",
-        "permit INFO to this user, or look it up where the service is configured: it must be noeviction",
+        "grant INFO to this user, or look it up where the service is configured: it must be noeviction",
       );
     }
     const evicted = numberIn(info, "evicted_keys") ?? 0;
@@ -44,7 +44,7 @@ export const memory: Check = {
     if (used === undefined || limit === undefined) {
       return unknown(
         "the server does not show INFO memory",
-        "permit INFO to this user, or look at the service's own charts",
+        "grant INFO to this user, or look at the service's own charts",
       );
     }
     const share = (100 * used) / limit;

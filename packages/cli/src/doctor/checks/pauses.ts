@@ -28,7 +28,7 @@ export const lostPauses: Check = {
       const why = hidden.get("pauses") ?? "no answer";
       return unknown(
         `no history could be read (${why})`,
-        isRefused(why) ? "permit SCAN and XREVRANGE to this user" : MORE_TIME,
+        isRefused(why) ? "grant SCAN and XREVRANGE to this user" : MORE_TIME,
       );
     }
     return hasNoHistory(nodes) ? noHistory(facts, nodes) : verdictsOn(pauses, nodes);
@@ -76,10 +76,7 @@ function verdictsOn(
   const verdicts: Verdict[] = [
     ...lost.slice(0, MOST_LISTED).flatMap((pause) => found("warning", sentenceOf(pause), { fix: fixOf(pause) })),
     ...(rest.length > 0
-      ? found(
-          "warning",
-          `${counted(rest.length, "other pause")} not there any more: ${few(rest.map(({ name }) => name))}`,
-        )
+      ? found("warning", `${counted(rest.length, "other pause")} no longer there: ${few(rest.map(({ name }) => name))}`)
       : []),
     ...(unseen.length > 0
       ? unknown(
@@ -96,7 +93,7 @@ function verdictsOn(
   ];
   return verdicts.length > 0
     ? verdicts
-    : ok(`${extent}: no pause was lost${isCut === true ? ", in what the histories still have" : ""}`);
+    : ok(`${extent}: no pause was lost${isCut === true ? ", as far as the histories go back" : ""}`);
 }
 
 function nameOf({ kind, name, key }: RecordedPause): string {
@@ -104,10 +101,10 @@ function nameOf({ kind, name, key }: RecordedPause): string {
 }
 
 function sentenceOf(pause: RecordedPause): string {
-  const { by = "somebody", label, untilAtMs } = pause;
+  const { by = "someone", label, untilAtMs } = pause;
   const why = label === undefined ? "" : ` ("${label}")`;
   const until = untilAtMs === undefined ? "until resumed" : `until ${formatInstant(untilAtMs)}`;
-  return `${nameOf(pause)} was paused by ${by}${why} since ${formatInstant(startOf(pause))} ${until}, and is not paused any more`;
+  return `${nameOf(pause)} was paused by ${by}${why} since ${formatInstant(startOf(pause))} ${until}, and is no longer paused`;
 }
 
 /** `holdfast pause` takes neither a key nor a kind. It pauses the kind as which the name is in use, or else a mutex. */

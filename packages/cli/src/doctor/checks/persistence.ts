@@ -3,7 +3,7 @@ import { type Check, found, ok, skipped, unknown } from "../check.js";
 import { type NodeFacts, numberIn } from "../facts.js";
 import { counted } from "../words.js";
 
-const PERMIT = "permit CONFIG GET to this user, or look it up where the service is configured";
+const PERMIT = "grant CONFIG GET to this user, or look it up where the service is configured";
 
 /** Undefined if the server does not show it. */
 function hasAppendOnlyFile({ info, config }: NodeFacts): boolean | undefined {
@@ -71,7 +71,7 @@ export const restartWipe: Check = {
     const hasFile = hasAppendOnlyFile(facts);
     if (replicas === 0) return ok("no replicas");
     if (hasFile === true) return ok("an append-only file");
-    if (replicas === undefined) return unknown("the server does not show INFO replication", "permit INFO to this user");
+    if (replicas === undefined) return unknown("the server does not show INFO replication", "grant INFO to this user");
     const save = facts.config.get("save");
     const replicaCount = counted(replicas, "replica");
     if (save === undefined)
@@ -92,7 +92,7 @@ export const stopWrites: Check = {
   families: [],
   run({ info, config }) {
     const status = info.get("rdb_last_bgsave_status");
-    if (status === undefined) return unknown("the server does not show INFO persistence", "permit INFO to this user");
+    if (status === undefined) return unknown("the server does not show INFO persistence", "grant INFO to this user");
     if (status === "ok") return ok("the last snapshot was written");
     const stops = config.get("stop-writes-on-bgsave-error");
     const measured = `the last snapshot failed (${status}), stop-writes-on-bgsave-error ${stops ?? "not shown, yes by default"}`;

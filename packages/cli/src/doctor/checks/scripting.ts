@@ -23,7 +23,7 @@ export const version: Check = {
     if (text === undefined || number === undefined) {
       return unknown(
         "the server does not show its version",
-        "permit INFO to this user, or look where the service is configured: 6.2 or later",
+        "grant INFO to this user, or look where the service is configured: 6.2 or later",
       );
     }
     const measured = `${valkey === undefined ? "Redis" : "Valkey"} ${text}`;
@@ -53,7 +53,7 @@ export const scripts: Check = {
   levels:
     "critical if a script or a required command is refused; warning if only scripts without keys or optional commands, such as PUBLISH and INFO, are refused",
   risk: "No lock can be acquired, because the server refuses scripts or has disabled or renamed a command.",
-  fix: "permit SCRIPT LOAD and EVALSHA, or use an endpoint that allows scripts (docs/hosting.md)",
+  fix: "grant SCRIPT LOAD and EVALSHA, or use an endpoint that allows scripts (docs/hosting.md)",
   families: ["scripts", "permissions"],
   run({ scripts: facts, permissions, hidden }) {
     if (facts === undefined) {
@@ -107,19 +107,19 @@ export const pubsub: Check = {
     if (failure !== undefined) {
       return found("warning", `no message could be sent to an inbox: ${failure}`, {
         risk: "Waiters are not notified of grants and releases: they poll, and are served late and out of turn.",
-        fix: "permit the channels (see acl); otherwise look for a proxy between client and server",
+        fix: "grant access to the channels (see acl); otherwise look for a proxy between client and server",
       });
     }
     if (arrivedMs === undefined) {
       return found(
         "warning",
-        `a message to a ${sort} inbox did not come; ${counted(receivers ?? 0, "receiver")} counted`,
+        `a message to a ${sort} inbox did not arrive; ${counted(receivers ?? 0, "receiver")} counted`,
         {
           risk: "A grant without a receiver blocks the lock for one lease, because its holder does not know of it.",
         },
       );
     }
-    const measured = `a message to a ${sort} inbox came after ${millis(arrivedMs)}; ${counted(receivers ?? 0, "receiver")} counted`;
+    const measured = `a message to a ${sort} inbox arrived after ${millis(arrivedMs)}; ${counted(receivers ?? 0, "receiver")} counted`;
     if (receivers === 0) return found("critical", measured);
     if (receivers !== 1) {
       return found("warning", measured, {

@@ -68,10 +68,10 @@ holdfast elect NAME --who | --listen | --resign --token T`,
     notOnRedlock(
       "elect",
       common,
-      "what a leader stands for needs one place and one order, which independent servers do not have. For one process at a time: holdfast run NAME --redlock -- command",
+      "an election needs one server and one order of requests, which independent servers do not have. For one process at a time: holdfast run NAME --redlock -- command",
     );
     const [mode, second] = (["who", "listen", "resign"] as const).filter((flag) => isGiven(values, flag));
-    if (second !== undefined) throw usageError(`--${mode} and --${second} are two things to do: give one`);
+    if (second !== undefined) throw usageError(`--${mode} and --${second} cannot be combined`);
     refuseStray(call, mode);
     const token = wholeOf(values, "token", { min: 1, max: Number.MAX_SAFE_INTEGER });
     const message = textOf(values, "message");
@@ -82,7 +82,7 @@ holdfast elect NAME --who | --listen | --resign --token T`,
       case "listen":
         return await listen(call, name);
       case "resign":
-        if (token === undefined) throw usageError("--resign needs --token T: the term of the leader that you mean");
+        if (token === undefined) throw usageError("--resign needs --token T: the term of the leader to remove");
         return await resign(call, name, { token, ...(label === undefined ? {} : { reason: label }) });
       default:
         return await lead(call, {
@@ -103,13 +103,13 @@ const OF_CANDIDATES = ["value", "lease", "delay", "rejoin", "through-pause"] as 
 /** Refuses flags that the chosen mode would ignore, because the user expects them to have an effect. */
 function refuseStray({ values, command }: Call, mode: string | undefined): void {
   if (mode === undefined) {
-    if (textOf(values, "token") !== undefined) throw usageError("--token belongs to --resign");
+    if (textOf(values, "token") !== undefined) throw usageError("--token works only with --resign");
     if (command?.length === 0) throw usageError("elect needs a command after --, or no --");
     return;
   }
-  if (command !== undefined) throw usageError(`--${mode} runs no command: leave out what stands after --`);
+  if (command !== undefined) throw usageError(`--${mode} runs no command: remove everything after --`);
   const stray = OF_CANDIDATES.find((flag) => values[flag] !== undefined);
-  if (stray !== undefined) throw usageError(`--${stray} is for a candidate, and --${mode} is none`);
+  if (stray !== undefined) throw usageError(`--${stray} is only for candidates, and --${mode} does not campaign`);
   if (mode !== "resign") {
     const other = (["token", "message"] as const).find((flag) => values[flag] !== undefined);
     if (other !== undefined) throw usageError(`--${other} has no meaning with --${mode}`);

@@ -28,9 +28,8 @@ const OTHER_FLAGS = [
 export async function listDeadlocks(call: Call, connection: Connection): Promise<number> {
   const { common, positionals, streams, values } = call;
   const other = OTHER_FLAGS.find((flag) => values[flag] !== undefined);
-  if (other !== undefined) throw usageError(`--deadlocks does not go with --${other}`);
-  if (positionals.length > 0)
-    throw usageError(`--deadlocks reads all locks: leave out "${plain(positionals[0] ?? "")}"`);
+  if (other !== undefined) throw usageError(`--deadlocks cannot be combined with --${other}`);
+  if (positionals.length > 0) throw usageError(`--deadlocks reads all locks: remove "${plain(positionals[0] ?? "")}"`);
   const found = await findDeadlocks(connection.holdfast);
   const atMs = await serverNowMs(connection);
   await reportMissing(call, connection, found);

@@ -126,15 +126,15 @@ function wishOf({ values, positionals, common, streams }: Call): Wish {
   if (extra !== undefined) throw usageError(`ls takes one PATTERN, quoted; got "${pattern}" and "${extra}"`);
   const isRaw = isGiven(values, "raw");
   if (isRaw && streams.stdout.isTTY === true) {
-    throw usageError("--raw is for pipes: a name may hold what drives a terminal");
+    throw usageError("--raw is for pipes, because a name may contain terminal control sequences");
   }
   const every = textOf(values, "watch");
   const cursor = textOf(values, "cursor");
   if (every !== undefined && cursor !== undefined)
-    throw usageError("--watch shows the first page: --cursor is for one look");
+    throw usageError("--watch shows only the first page, so it cannot be combined with --cursor");
   const sort = wordOf(values, "sort", SORTS);
   if (sort !== undefined && cursor !== undefined)
-    throw usageError("--sort reads all locks, and --cursor continues one page: give one of them, or a larger --limit");
+    throw usageError("--sort reads all locks, and --cursor continues one page: use only one, or a larger --limit");
   return {
     pattern,
     kinds: textsOf(values, "kind").map(kindOf),

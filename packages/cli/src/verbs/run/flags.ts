@@ -93,7 +93,9 @@ export function runPlan(call: Call, usualLeaseMs: number | undefined): RunPlan {
   const { values, positionals, command, common, streams } = call;
   const name = nameOf("run", positionals);
   if (heldNames(streams.env).includes(name)) {
-    throw usageError(`"${name}" is held by the run around this one (HOLDFAST_HELD), which would wait for itself`);
+    throw usageError(
+      `"${name}" is already held by an enclosing run (HOLDFAST_HELD), so this run would wait for itself`,
+    );
   }
   const usual = Math.max(SHORTEST_LEASE_MS, usualLeaseMs ?? LEASE_MS);
   const leaseMs = durationOf(values, "lease", { minMs: SHORTEST_LEASE_MS }) ?? usual;
@@ -107,7 +109,7 @@ export function runPlan(call: Call, usualLeaseMs: number | undefined): RunPlan {
   if (oncePer !== undefined && common.protocol.format !== "native") {
     throw usageError(`--once-per does not work with --protocol ${common.protocol.format}`);
   }
-  if (untilSuccess && oncePer === undefined) throw usageError("--until-success goes with --once-per");
+  if (untilSuccess && oncePer === undefined) throw usageError("--until-success requires --once-per");
   const isSkipOk = isGiven(values, "skip-ok");
   return {
     name,
@@ -164,7 +166,8 @@ function onLostOf(text: string, stopSignal: NodeJS.Signals): NodeJS.Signals | "i
 function waitOf(values: Values): number {
   const waitMs = durationOf(values, "wait");
   if (!isGiven(values, "nonblock")) return waitMs ?? Number.POSITIVE_INFINITY;
-  if (waitMs !== undefined && waitMs > 0) throw usageError("-n makes one attempt, and --wait waits: give one of them");
+  if (waitMs !== undefined && waitMs > 0)
+    throw usageError("-n makes one attempt, but --wait waits: use only one of them");
   return 0;
 }
 
@@ -175,7 +178,7 @@ function shapeOf(values: Values, topology: string, format: string): Shape {
     textOf(values, "limit") === undefined ? "" : "-N",
   ].filter((flag) => flag !== "");
   const [flag, other] = wanted;
-  if (other !== undefined) throw usageError(`${flag} and ${other} are different kinds of lock: give one of them`);
+  if (other !== undefined) throw usageError(`${flag} and ${other} are different kinds of lock: use only one of them`);
   if (flag === undefined) return "mutex";
   if (topology === "redlock") {
     throw usageError(
@@ -215,7 +218,7 @@ function commandOf(values: Values, command: readonly string[] | undefined): RunP
     isGiven(values, "hold") ? "--hold" : "",
     isGiven(values, "until-eof") ? "--until-eof" : "",
   ].filter((one) => one !== "");
-  if (given.length > 1) throw usageError(`${given[0]} and ${given[1]} exclude each other`);
+  if (given.length > 1) throw usageError(`${given[0]} and ${given[1]} cannot be combined`);
   if (isGiven(values, "hold") || isGiven(values, "until-eof")) return undefined;
   if (script !== undefined) return ["sh", "-c", script];
   if (file === undefined || file === "") {

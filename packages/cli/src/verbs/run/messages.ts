@@ -19,7 +19,7 @@ export function processOf({
 export function ungrantedMessage(name: string, kind: string): string {
   const message = `waiting for ${plain(name)}, which has no holder and is not granted now`;
   if (kind !== "redlock") return message;
-  return `${message}. A server of a Redlock that started a moment ago grants nothing until each lease from before is over`;
+  return `${message}. A server of a Redlock that started a moment ago grants nothing until all earlier leases have ended`;
 }
 
 /**

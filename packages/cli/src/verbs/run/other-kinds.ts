@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<string, { readonly called: string; readonly remedy:
   mutex: { called: "a mutex", remedy: "leave out -s, -x and -N" },
   "read-write-lock": { called: "a read-write lock", remedy: "add -x, or -s to share it with other readers" },
   semaphore: { called: "a semaphore", remedy: "add -N with its number of permits" },
-  election: { called: "an election", remedy: "see holdfast elect, or take another name" },
+  election: { called: "an election", remedy: "see holdfast elect, or use another name" },
 };
 
 /**
@@ -40,7 +40,7 @@ export async function refuseOtherKinds(holdfast: Holdfast, name: string, kind: s
     const who = holder === undefined ? `${waiterCount} wait for it` : `held by ${processOf(holder)}`;
     throw new CliError(
       EXIT.otherKind,
-      `${plain(name)} is in use as ${called} (${who}), and here it is ${KINDS[kind]?.called ?? kind}: ${kind === "election" ? "take another name" : remedy}`,
+      `${plain(name)} is in use as ${called} (${who}), but this run requests ${KINDS[kind]?.called ?? kind}: ${kind === "election" ? "use another name" : remedy}`,
     );
   }
 }

@@ -13,7 +13,7 @@ import { usageError } from "../../frame/exit-codes.js";
  */
 export function checkStatusFd(fd: number): void {
   if (isOpen(fd) && (process.platform !== "linux" || isGivenToUs(fd))) return;
-  throw usageError(`--status-fd must be an open descriptor, as by ${fd}>FILE; ${fd} is not open`);
+  throw usageError(`--status-fd must be an open descriptor, for example with ${fd}>FILE; ${fd} is not open`);
 }
 
 function isOpen(fd: number): boolean {

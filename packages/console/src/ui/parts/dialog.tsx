@@ -12,7 +12,7 @@ export interface DialogProps {
   readonly isGrave?: boolean;
 }
 
-/** Open while rendered; afterwards the focus returns to the previous element. */
+/** Open while rendered; afterward the focus returns to the previous element. */
 export function Dialog({ title, onClose, children, isGrave = false }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
