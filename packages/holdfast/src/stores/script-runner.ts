@@ -342,7 +342,8 @@ const MANY_UNANSWERED = 3;
 function noReply(client: ScriptClient, message: string, cause?: unknown): AdvisedCause {
   const count = (client.unanswered ?? 0) + 1;
   client.unanswered = count;
-  const cure = count >= MANY_UNANSWERED ? client.cure?.() : undefined;
+  // Without a connection there is no dead one to replace.
+  const cure = count >= MANY_UNANSWERED && client.noConnection?.() === undefined ? client.cure?.() : undefined;
   return new AdvisedCause(message, { cause, advice: cure && adviceOf(count, cure) });
 }
 
