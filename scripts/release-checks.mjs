@@ -54,6 +54,10 @@ export function complaintsAbout(files, version) {
     if (paths.some((path) => CODE.test(path)) && !paths.some((path) => TYPES.test(path)))
       wrong.push(`${entry} has no types`);
   }
+  // Tools that do not read `exports`, such as TypeScript's node10, use these.
+  if (manifest.exports?.["."] !== undefined)
+    for (const field of ["main", "types"])
+      if (manifest[field] === undefined) wrong.push(`package.json has no ${field}`);
   for (const path of [
     manifest.main,
     manifest.types,

@@ -18,6 +18,7 @@ const MANIFEST = {
   engines: { node: ">=20" },
   publishConfig: { access: "public" },
   main: "./dist/index.js",
+  types: "./dist/index.d.ts",
   exports: { ".": { types: "./dist/index.d.ts", default: "./dist/index.js" }, "./package.json": "./package.json" },
   peerDependencies: { holdfast: "1.2.3", ioredis: "*" },
 };
@@ -42,6 +43,8 @@ it("a package that may be published gets no complaint", () => {
 
 it.each<[string, object, Readonly<Record<string, string | undefined>>, string]>([
   ["without a README", {}, { "README.md": undefined }, "README.md is missing"],
+  ["without main", { main: undefined }, {}, "package.json has no main"],
+  ["without types for tools that do not read exports", { types: undefined }, {}, "package.json has no types"],
   ["without publishConfig", { publishConfig: undefined }, {}, "package.json has no publishConfig"],
   ["with an entry without types", { exports: { "./a": "./dist/index.js" } }, {}, "./a has no types"],
   [
@@ -67,7 +70,12 @@ it.each<[string, object, Readonly<Record<string, string | undefined>>, string]>(
     {},
     "peerDependencies has holdfast *, not the version of this release, 1.2.3",
   ],
-  ["with types that are missing", {}, { "dist/index.d.ts": undefined }, ". names ./dist/index.d.ts, which is missing"],
+  [
+    "with types that are missing",
+    { exports: { ".": { types: "./dist/a.d.ts", default: "./dist/index.js" } } },
+    {},
+    ". names ./dist/a.d.ts, which is missing",
+  ],
   ["with a command that is missing", { bin: { a: "dist/a.cjs" } }, {}, "dist/a.cjs is missing"],
   ["with build info", {}, { "dist/.tsbuildinfo": "{}" }, "dist/.tsbuildinfo does not belong in a package"],
   ["with a source", {}, { "src/index.ts": "" }, "src/index.ts does not belong in a package"],
