@@ -20,9 +20,20 @@ export interface ScheduledMethodOptions extends Omit<ScheduledOptions, "signal">
 
 /**
  * Decorates a method, with either kind of decorators. The method gets no arguments except its lease. The decorated
- * method may also resolve to a Refusal.
+ * method may also resolve to a Refusal, so the return type of a method with a result must include it.
  */
 export interface ScheduledDecorator {
+  /** A method without a result, with decorators of TypeScript's option `experimentalDecorators`. */
+  <Params extends readonly unknown[]>(
+    target: object,
+    key: string | symbol,
+    descriptor: TypedPropertyDescriptor<(...args: Params) => Promise<void>>,
+  ): void;
+  /** A method without a result, with standard decorators. */
+  <This, Params extends readonly unknown[]>(
+    method: (this: This, ...args: Params) => Promise<void>,
+    context: ClassMethodDecoratorContext<This>,
+  ): void;
   /** Decorators of TypeScript's option `experimentalDecorators`. */
   <Params extends readonly unknown[], Result>(
     target: object,

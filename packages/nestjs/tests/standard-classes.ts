@@ -3,7 +3,7 @@ import type { Lease } from "holdfast";
 import type * as nestjs from "../src/index.js";
 
 /** Creates a class whose methods are locked with the given decorators. */
-export function standardClasses({ Locked }: Pick<typeof nestjs, "Locked">) {
+export function standardClasses({ Locked, Scheduled }: Pick<typeof nestjs, "Locked" | "Scheduled">) {
   class Invoices {
     readonly prefix = "closed ";
 
@@ -30,6 +30,15 @@ export function standardClasses({ Locked }: Pick<typeof nestjs, "Locked">) {
     // @ts-expect-error the return type lacks the refusal
     @Locked({ name: "a", noLease: true, whenBusy: "skip" })
     async sure(): Promise<string> {
+      return "";
+    }
+
+    @Scheduled("tick", { everyMs: 60_000, noLease: true })
+    async tick(): Promise<void> {}
+
+    // @ts-expect-error the return type lacks the refusal
+    @Scheduled("count", { everyMs: 60_000, noLease: true })
+    async count(): Promise<string> {
       return "";
     }
   }

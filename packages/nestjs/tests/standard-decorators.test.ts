@@ -8,7 +8,7 @@ import { Redis } from "ioredis";
 import ts from "typescript";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../tests/support/redis-server.js";
-import { HoldfastModule, Locked } from "../src/index.js";
+import { HoldfastModule, Locked, Scheduled } from "../src/index.js";
 import type * as source from "./standard-classes.js";
 
 type Invoices = InstanceType<ReturnType<typeof source.standardClasses>>;
@@ -24,7 +24,7 @@ beforeAll(async () => {
   server = await startRedis();
   redis = new Redis({ port: server.port });
   direct = createHoldfast({ redis });
-  Invoices = (await compiled()).standardClasses({ Locked });
+  Invoices = (await compiled()).standardClasses({ Locked, Scheduled });
 });
 
 beforeEach(() => {

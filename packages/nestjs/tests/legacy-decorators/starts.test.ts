@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { type DynamicModule, Injectable, type LoggerService, Module, Scope, type Type } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
-import { Cron, ScheduleModule, SchedulerRegistry } from "@nestjs/schedule";
+import { Cron, Interval, ScheduleModule, SchedulerRegistry } from "@nestjs/schedule";
 import { createHoldfast, type Holdfast, type Leadership, type Lease } from "holdfast";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -255,6 +255,30 @@ describe("a scheduled method", () => {
       }
       return Wrong;
     }).toThrow(message);
+  });
+
+  test("may return nothing, and otherwise its return type includes the refusal", async () => {
+    const name = `typed:${id}`;
+    let count = 0;
+
+    @Injectable()
+    class Typed {
+      @Interval(1_000_000)
+      @Scheduled(name, { everyMs: 86_400_000, noLease: true })
+      async tick(): Promise<void> {
+        count += 1;
+      }
+
+      // @ts-expect-error the return type lacks the refusal
+      @Scheduled("b", { everyMs: 60_000, noLease: true })
+      async report(): Promise<string> {
+        return "";
+      }
+    }
+    const { provider } = await start(Typed);
+    await provider.tick();
+    await provider.tick();
+    expect(count).toBe(1);
   });
 
   test("has one lease, so a second decorator is refused", () => {
