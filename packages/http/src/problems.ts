@@ -59,8 +59,8 @@ const TEXTS: Readonly<Record<Problem, Text>> = {
   },
   mismatch: {
     status: 422,
-    title: "Idempotency-Key was used for another request",
-    detail: "This Idempotency-Key belongs to a request with another content. Use a new one for a new request.",
+    title: "Idempotency-Key was used for a different request",
+    detail: "This Idempotency-Key belongs to a request with different content. Use a new one for a new request.",
   },
   running: {
     status: 409,

@@ -50,7 +50,7 @@ export class OnceMismatchError extends LockError {
     const since = new Date(facts.sinceMs).toISOString();
     super(
       key,
-      `${quote(key)} was started at ${since} with another fingerprint, and is ${facts.state}; nothing was run. Use another key for another request.`,
+      `${quote(key)} was started at ${since} with a different fingerprint, and is ${facts.state}; nothing was run. Use a new key for a different request.`,
     );
     this.state = facts.state;
   }
