@@ -1,5 +1,5 @@
 /** The GET routes of the API. They change nothing and show only what the viewer may see. */
-import { LOCK_KINDS, survey } from "holdfast/admin";
+import { LOCK_KINDS, type SurveyOptions, type SurveyPage, survey } from "holdfast/admin";
 import type { Viewer } from "./access.js";
 import type { DeadlockView, LockRow, Stamped } from "./api.js";
 import type { Core } from "./core.js";
@@ -12,6 +12,7 @@ import { placeOf } from "./locks.js";
 import { readOnce } from "./once.js";
 import type { LockPlace } from "./place.js";
 import { badRequest, HttpProblem } from "./problem.js";
+import { MOST_FOLLOWED } from "./reader.js";
 import { send, sendJson } from "./respond.js";
 import { rowOf } from "./views.js";
 import { Visibility } from "./visibility.js";
@@ -134,29 +135,57 @@ const SORTS: Readonly<Record<string, (left: LockRow, right: LockRow) => number>>
   waiters: (left, right) => right.waiterCount - left.waiterCount,
 };
 
-async function locks({ reader, link }: Core, { res, query }: Exchange, viewer: Viewer): Promise<void> {
+/**
+ * GET api/locks. With a filter, reads on until enough locks match: otherwise a lock that exists could be missing from
+ * every page that a visitor looks at.
+ */
+async function locks(core: Core, { res, query }: Exchange, viewer: Viewer): Promise<void> {
+  const { reader, link } = core;
   const limit = wholeOf("limit", query.get("limit"), 200, 1_000);
   const kind = query.get("kind") || undefined;
   const kinds = LOCK_KINDS.filter((one) => kind === undefined || one === kind);
   if (kinds.length === 0) throw badRequest(`kind must be one of ${LOCK_KINDS.join(", ")}.`);
   const sort = SORTS[query.get("sort") || "name"];
   if (sort === undefined) throw badRequest(`sort must be one of ${Object.keys(SORTS).join(", ")}.`);
-  const cursor = query.get("cursor") || undefined;
-  const fits = readFilter(query.get("q") ?? "");
-  const page = await link.use(async ({ holdfast }) => {
+  const q = query.get("q") ?? "";
+  const fits = readFilter(q);
+  const visibility = new Visibility(viewer);
+  const rows = new Map<string, LockRow>();
+  let cursor = query.get("cursor") || undefined;
+  let lockCount = 0;
+  for (;;) {
+    const most = limit - rows.size;
+    const page = await surveyed(link, { kinds, limit: most, cursor });
+    const context = reader.context();
+    const matching = page.locks
+      .map((entry) => rowOf(entry, context, [], undefined))
+      .filter((row) => fits(row, context.nowMs));
+    // Locks that the viewer may not see must not count: otherwise the cursor would reveal that they match.
+    for (const row of await visibility.rows(matching)) rows.set(row.id, row);
+    lockCount += page.locks.length;
+    cursor = page.nextCursor;
+    // A page that is not full has examined as many keys as one request may.
+    const isFull = page.locks.length >= most;
+    if (q === "" || cursor === undefined || rows.size >= limit || lockCount >= MOST_FOLLOWED || !isFull) break;
+  }
+  sendJson(res, {
+    ...stamp(core),
+    rows: [...rows.values()].sort(sort),
+    nextCursor: cursor ?? null,
+    lockCount: viewer.seesAll ? lockCount : null,
+  });
+}
+
+/** One page of locks. @throws HttpProblem 400  invalid cursor; 503  Redis is down */
+function surveyed(link: Core["link"], options: SurveyOptions): Promise<SurveyPage> {
+  return link.use(async ({ holdfast }) => {
     try {
-      return await survey(holdfast, { kinds, limit, ...(cursor === undefined ? {} : { cursor }) });
+      return await survey(holdfast, options);
     } catch (error) {
       if (error instanceof TypeError || error instanceof RangeError) throw badRequest(error.message);
       throw error;
     }
   });
-  const context = reader.context();
-  const rows = page.locks
-    .map((entry) => rowOf(entry, context, [], undefined))
-    .filter((row) => fits(row, context.nowMs));
-  const seen = await new Visibility(viewer).rows(rows);
-  sendJson(res, { v: 1, atMs: context.nowMs, rows: [...seen].sort(sort), nextCursor: page.nextCursor ?? null });
 }
 
 async function history(core: Core, { query }: Exchange, viewer: Viewer): Promise<Awaited<ReturnType<typeof readRows>>> {

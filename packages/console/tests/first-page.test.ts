@@ -1,21 +1,13 @@
 /** A long list: its first page arrives before the rest and is marked as incomplete. */
 import { beforeAll, expect, it } from "vitest";
 import { readEvents } from "./event-reader.js";
+import { addLocks } from "./many-locks.js";
 import { redisScene, startConsole, TOKEN } from "./scene.js";
 
 const redis = redisScene();
 const LOCKS = 2_500;
-/** Writes the keys that this many acquires would leave. */
-const FILL = `
-  for n = 1, tonumber(ARGV[1]) do
-    redis.call('SET', (string.gsub(KEYS[1], 'first', tostring(n))), redis.call('GET', KEYS[1]), 'PX', 600000)
-  end`;
 
-beforeAll(async () => {
-  await redis.holdfast.mutex("first").acquire({ leaseMs: 600_000 });
-  const [key] = (await redis.server.command("KEYS", "*mutex:{first}")) as string[];
-  await redis.server.command("EVAL", FILL, 1, key ?? "", LOCKS);
-});
+beforeAll(() => addLocks(redis, LOCKS));
 
 it("the stream sends the first of many locks early, marked as partial", async () => {
   const site = await startConsole({ holdfast: redis.holdfast });

@@ -121,11 +121,16 @@ export type Samples = readonly number[];
 /** Length of one sample interval, in ms. */
 export const SAMPLE_SPAN_MS = 10_000;
 
-/** Response of GET api/locks. */
+/**
+ * Response of GET api/locks. With `q`, one request reads until `limit` locks match, but at most about 10,000 locks. It
+ * may then have few rows or none although later pages have some.
+ */
 export interface LocksAnswer extends Stamped {
   readonly rows: readonly LockRow[];
   /** Send it as `cursor` to get the next page; null: this is the last page. */
   readonly nextCursor: string | null;
+  /** The number of locks read for this page, matching or not; null for visitors who may not see all locks. */
+  readonly lockCount: number | null;
 }
 
 /** Response of GET api/lock/:kind/:name. An unused name is `free`, never 404. */

@@ -6,7 +6,7 @@ import { leaseMsOf, readFilter } from "../../filter.js";
 import { nowAtMs } from "../clock.js";
 import { duration, whole } from "../format.js";
 import type { LocksKnown } from "../known.js";
-import { known } from "../live.js";
+import { known, liveness } from "../live.js";
 import { type Column, DataTable } from "../parts/data-table.js";
 import { Deadlocks } from "../parts/deadlocks.js";
 import { LeaseLeft } from "../parts/lease-left.js";
@@ -15,6 +15,7 @@ import { Spark } from "../parts/spark.js";
 import { HolderCell, LockName, lockHref, Maybe, None, Outside, Quantity, Since } from "../parts/words.js";
 import { get } from "../requests.js";
 import { amend, route } from "../route.js";
+import { ENOUGH, matchText, type Search, search as searchAll, UNREAD } from "../search.js";
 import { useStore } from "../store.js";
 import { talliesOf } from "../summary.js";
 
@@ -77,14 +78,20 @@ export function LocksPage(): JSX.Element {
   const { q = "", sort = "name" } = useStore(route).params;
   const isFiltered = q.trim() !== "";
   const fits = useMemo(() => readFilter(q), [q]);
-  const more = useServerRows(locks?.isCut === true && !isPartial && isFiltered ? q : "");
+  const search = useSearch(locks?.isCut === true && !isPartial && isFiltered ? q : "");
   if (locks === undefined) return <Loading what="locks" />;
   const followed = [...locks.rows.values()];
-  const all = more?.rows ?? followed;
-  const rows = isFiltered ? all.filter((row) => fits(row, nowAtMs())) : all;
+  // Of a lock that both have, the stream has the newer state.
+  const found = search === undefined ? [] : search.rows.filter(({ id }) => !locks.rows.has(id));
+  const rows = isFiltered ? [...followed, ...found].filter((row) => fits(row, nowAtMs())) : followed;
+  const isReading = isPartial || search?.isReading === true;
+  const lockCount = search?.lockCount === null ? null : Math.max(followed.length, search?.lockCount ?? 0);
+  const text = isFiltered
+    ? matchText(rows.length, { lockCount, isReading, isCut: search?.isCut === true })
+    : `${whole(followed.length)}${locks.isCut && !isPartial ? "+" : ""} ${followed.length === 1 ? "lock" : "locks"}${isPartial ? " so far" : ""}`;
   return (
     <>
-      <FilterBox q={q} complaint={complaintOf(q)} text={countOf(locks, q, rows.length, all.length)} />
+      <FilterBox q={q} complaint={complaintOf(q)} text={text} isReading={isReading} />
       <Tallies rows={followed} locks={locks} q={q} />
       {isPartial && <StillReading lockCount={followed.length} />}
       <Deadlocks rows={followed} />
@@ -103,10 +110,10 @@ export function LocksPage(): JSX.Element {
         )}
         sort={sort}
         onSort={(next) => amend({ sort: next === "name" ? undefined : next })}
-        isGrowing={isPartial}
-        empty={isPartial ? <Loading what="locks" /> : <Empty q={q} />}
+        isGrowing={isReading}
+        empty={isReading ? <Loading what="locks" /> : <Empty q={q} />}
       />
-      {more?.nextCursor != null && <p class="note">There are more locks. Narrow the filter to see them.</p>}
+      {search?.isCut === true && <p class="note">More locks match. Narrow the filter to see them.</p>}
     </>
   );
 }
@@ -140,12 +147,7 @@ interface FilterBoxProps {
   readonly q: string;
   readonly complaint: string | undefined;
   readonly text: string;
-}
-
-function countOf({ isCut, isPartial }: LocksKnown, q: string, shown: number, all: number): string {
-  const total = `${whole(all)}${isCut ? "+" : ""}`;
-  if (isPartial) return `${q === "" ? "" : `${whole(shown)} of `}${whole(all)} locks so far`;
-  return q === "" ? `${total} ${all === 1 ? "lock" : "locks"}` : `${whole(shown)} of ${total} locks`;
+  readonly isReading: boolean;
 }
 
 /** The number of locks that are held, awaited, paused and gone; a click filters the list. */
@@ -176,7 +178,7 @@ interface TalliesProps {
   readonly q: string;
 }
 
-function FilterBox({ q, complaint, text }: FilterBoxProps): JSX.Element {
+function FilterBox({ q, complaint, text, isReading }: FilterBoxProps): JSX.Element {
   const hintId = useId();
   return (
     <search class="filter-bar">
@@ -202,12 +204,12 @@ function FilterBox({ q, complaint, text }: FilterBoxProps): JSX.Element {
           "Text in a name, holder or label; or name: kind: holder: label: state: token: waiting paused gone late partial over:5m. A lock must match all of them."}
       </p>
       <p class="count">{text}</p>
-      <Announced text={text} when={q} />
+      <Announced text={text} when={isReading ? "" : q} />
     </search>
   );
 }
 
-/** Announces the count when the filter changes, not when a lock appears or disappears. */
+/** Announces the count when the filter has a new result, not when a lock appears or disappears. */
 function Announced({ text, when }: { readonly text: string; readonly when: string }): JSX.Element {
   const [said, say] = useState("");
   useEffect(() => {
@@ -253,27 +255,47 @@ function complaintOf(q: string): string | undefined {
 }
 
 const ASK_AGAIN_MS = 5_000;
+/** After a search, the pause is at least this many times as long as the search took. */
+const REST = 3;
 const TYPING_MS = 300;
 
-/** Applies the filter on the server if there are more locks than the stream follows. */
-function useServerRows(q: string): LocksAnswer | undefined {
-  const [answer, setAnswer] = useState<{ readonly q: string; readonly locks: LocksAnswer } | undefined>();
+/** Searches all locks while `q` is not empty, and again some seconds after each search; undefined if `q` is empty. */
+function useSearch(q: string): Search | undefined {
+  const [latest, setLatest] = useState<{ readonly q: string; readonly found: Search } | undefined>();
   useEffect(() => {
     if (q === "") return undefined;
     let isOver = false;
-    const ask = (): void => {
-      get<LocksAnswer>("api/locks", { q, limit: "1000" }).then(
-        (locks) => isOver || setAnswer({ q, locks }),
-        () => undefined, // the page says by itself when the server does not answer
-      );
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const run = async (): Promise<void> => {
+      for await (const found of searchAll((cursor) =>
+        get<LocksAnswer>("api/locks", { q, limit: String(ENOUGH), cursor }),
+      )) {
+        if (isOver) return;
+        // A repeated search replaces a complete result only when it ends, so that the list does not shrink and grow.
+        setLatest((before) => (found.isReading && isResult(before, q) ? before : { q, found }));
+      }
     };
-    const first = setTimeout(ask, TYPING_MS);
-    const again = setInterval(ask, ASK_AGAIN_MS);
+    const startAfter = (restMs: number): void => {
+      if (isOver) return;
+      const isIdle = (): boolean => liveness.value === "stopped" || document.hidden;
+      timer = setTimeout(() => (isIdle() ? startAfter(restMs) : start()), restMs);
+    };
+    const start = (): void => {
+      const begunMs = performance.now();
+      const end = (): void => startAfter(Math.max(ASK_AGAIN_MS, REST * (performance.now() - begunMs)));
+      // The page says by itself when the server does not answer.
+      run().then(end, end);
+    };
+    timer = setTimeout(start, TYPING_MS);
     return () => {
       isOver = true;
-      clearTimeout(first);
-      clearInterval(again);
+      clearTimeout(timer);
     };
   }, [q]);
-  return answer?.q === q ? answer.locks : undefined;
+  if (q === "") return undefined;
+  return latest?.q === q ? latest.found : UNREAD;
+}
+
+function isResult(latest: { readonly q: string; readonly found: Search } | undefined, q: string): boolean {
+  return latest?.q === q && !latest.found.isReading;
 }

@@ -1,0 +1,71 @@
+/** Searching more locks than the console follows. */
+import type { Page } from "playwright-core";
+import { beforeAll, expect, it } from "vitest";
+import { addLocks } from "../tests/many-locks.js";
+import { type Answer, type ConsoleScene, redisScene } from "../tests/scene.js";
+import { browserScene } from "./console/browser.js";
+import { builtConsole, builtPages, enter, filterBy } from "./console/built-console.js";
+
+const redis = redisScene();
+const browser = browserScene();
+builtPages();
+
+/** The console follows 10,000 of them. */
+const LOCKS = 22_000;
+
+beforeAll(() => addLocks(redis, LOCKS, "many:"));
+
+/** A name from the last page, which the console reads last. */
+async function lastName({ get }: ConsoleScene): Promise<string> {
+  let answer: Answer;
+  let cursor = "";
+  do {
+    answer = await get(`api/locks?limit=1000&cursor=${cursor}`);
+    cursor = answer.json.nextCursor;
+  } while (cursor !== null);
+  const [{ name }] = answer.json.rows.filter((row: { name: string }) => row.name.length === "many:12345".length);
+  return name;
+}
+
+/** Records every count that the page shows, and every text in place of rows. */
+async function watch(page: Page): Promise<void> {
+  await page.evaluate(`
+    globalThis.said = [];
+    new MutationObserver(() => {
+      for (const shown of document.querySelectorAll(".count, .empty"))
+        if (shown.textContent !== globalThis.said.at(-1)) globalThis.said.push(shown.textContent);
+    }).observe(document.querySelector("main"), { subtree: true, childList: true, characterData: true });
+  `);
+}
+
+it("a filter finds a lock among more than the page follows, and until then the page does not say that there is none", async () => {
+  const console = await builtConsole(redis, { pollMs: 1_000 });
+  const name = await lastName(console);
+  const { page, trouble } = await browser.open(console.origin);
+  await enter(page, console);
+  await page.getByText("10\u202f000+ locks").waitFor();
+  await watch(page);
+  await filterBy(page, `name:${name}`);
+  await page.getByText("1 of 22\u202f001 locks").waitFor();
+  await page.getByRole("link", { name }).waitFor();
+  const said = await page.evaluate<readonly string[]>("globalThis.said");
+  expect(said.filter((text) => /^0|No locks/.test(text))).toEqual([]);
+  expect(said.join("\n")).toContain("10\u202f000 locks read so far");
+  expect(trouble).toEqual([]);
+});
+
+it("a filter that no lock matches says so after all locks were read", async () => {
+  const console = await builtConsole(redis, { pollMs: 1_000 });
+  const { page } = await browser.open(console.origin);
+  await enter(page, console, "#/locks?q=name:nowhere");
+  await page.getByText("0 of 22\u202f001 locks").waitFor();
+  await page.getByText("No locks match").waitFor();
+});
+
+it("a filter that very many locks match shows the first of them, and says that there are more", async () => {
+  const console = await builtConsole(redis, { pollMs: 1_000 });
+  const { page } = await browser.open(console.origin);
+  await enter(page, console, "#/locks?q=name:many");
+  await page.getByText("More locks match.").waitFor();
+  await page.getByText(/10\u202f\d{3}\+ of /).waitFor();
+});
