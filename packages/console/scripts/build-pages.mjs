@@ -35,7 +35,8 @@ export async function buildPages() {
     publicDir: join(root, "public"),
     logLevel: "warn",
     plugins: [theme],
-    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    // A test that builds the pages runs in another mode, for which JSX would be compiled with the places in its source.
+    oxc: { jsx: { runtime: "automatic", importSource: "preact", development: false } },
     build: {
       outDir,
       emptyOutDir: true,
