@@ -5,7 +5,7 @@
  * outcome.
  */
 import type { Pause } from "holdfast";
-import { extendPause as changePause, surveyAll } from "holdfast/admin";
+import { extendPause as changePause, survey } from "holdfast/admin";
 import { type Action, type Ask, audited, type Done, forceRelease, remember, stale, whoIs } from "./action.js";
 import type { Backend } from "./backend.js";
 import { deadIn, readClients } from "./clients.js";
@@ -15,7 +15,6 @@ import { placeOf } from "./locks.js";
 import { resolve as resolveOnce } from "./once.js";
 import type { LockPlace } from "./place.js";
 import { badRequest, HttpProblem } from "./problem.js";
-import { MOST_FOLLOWED } from "./reader.js";
 import { clientIdOf, pauseOf, permitsOf, publicOwner } from "./views.js";
 
 /** All actions, by path. */
@@ -50,11 +49,7 @@ async function release(backend: Backend, ask: Ask): Promise<Done> {
 async function releaseClient(backend: Backend, ask: Ask): Promise<Done> {
   const clientId = textOf(ask.fields, "clientId", 64);
   return audited(ask, "release", { client: clientId }, null, async (reason) => {
-    const [known, { locks }] = await Promise.all([
-      readClients(backend.holdfast),
-      surveyAll(backend.holdfast, { most: MOST_FOLLOWED }),
-    ]);
-    if (deadIn(known)(clientId) !== true) {
+    if (deadIn(await readClients(backend.holdfast))(clientId) !== true) {
       throw new HttpProblem(
         409,
         "stale",
@@ -63,24 +58,29 @@ async function releaseClient(backend: Backend, ask: Ask): Promise<Done> {
     }
     let released = 0;
     let refused = 0;
-    for (const entry of locks) {
-      const place = { kind: entry.kind, name: entry.name, key: entry.key };
-      for (const holder of entry.holders.filter(({ owner }) => clientIdOf(owner) === clientId)) {
-        if (!(await ask.viewer.may("release", entry.name))) {
-          refused += 1;
-          continue;
+    let cursor: string | undefined;
+    do {
+      const page = await survey(backend.holdfast, { holder: clientId, limit: 1_000, cursor });
+      cursor = page.nextCursor;
+      for (const entry of page.locks) {
+        const place = { kind: entry.kind, name: entry.name, key: entry.key };
+        for (const holder of entry.holders.filter(({ owner }) => clientIdOf(owner) === clientId)) {
+          if (!(await ask.viewer.may("release", entry.name))) {
+            refused += 1;
+            continue;
+          }
+          await forceRelease(backend, { entry, place, owner: holder.owner, reason, ask }).then(
+            () => {
+              released += 1;
+            },
+            (error: unknown) => {
+              // The lease has ended in the meantime, which is the intended result.
+              if (!(error instanceof HttpProblem)) throw error;
+            },
+          );
         }
-        await forceRelease(backend, { entry, place, owner: holder.owner, reason, ask }).then(
-          () => {
-            released += 1;
-          },
-          (error: unknown) => {
-            // The lease has ended in the meantime, which is the intended result.
-            if (!(error instanceof HttpProblem)) throw error;
-          },
-        );
       }
-    }
+    } while (cursor !== undefined);
     const left = refused === 0 ? "" : ` ${refused} are not yours to release.`;
     return { message: `Released ${released} of the locks of the gone client ${clientId}.${left}`, place: undefined };
   });
