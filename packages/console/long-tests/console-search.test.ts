@@ -15,16 +15,17 @@ const LOCKS = 22_000;
 
 beforeAll(() => addLocks(redis, LOCKS, "many:"));
 
-/** A name from the last page, which the console reads last. */
-async function lastName({ get }: ConsoleScene): Promise<string> {
+/** Names from the last page, which the console reads last. */
+async function lastNames({ get }: ConsoleScene): Promise<readonly string[]> {
   let answer: Answer;
   let cursor = "";
   do {
     answer = await get(`api/locks?limit=1000&cursor=${cursor}`);
     cursor = answer.json.nextCursor;
   } while (cursor !== null);
-  const [{ name }] = answer.json.rows.filter((row: { name: string }) => row.name.length === "many:12345".length);
-  return name;
+  const rows: readonly { readonly name: string }[] = answer.json.rows;
+  // All of the same length, so that none is a part of another.
+  return rows.map(({ name }) => name).filter((name) => name.length === "many:12345".length);
 }
 
 /** Records every count that the page shows, and every text in place of rows. */
@@ -40,7 +41,7 @@ async function watch(page: Page): Promise<void> {
 
 it("a filter finds a lock among more than the page follows, and until then the page does not say that there is none", async () => {
   const console = await builtConsole(redis, { pollMs: 1_000 });
-  const name = await lastName(console);
+  const [name = ""] = await lastNames(console);
   const { page, trouble } = await browser.open(console.origin);
   await enter(page, console);
   await page.getByText("10\u202f000+ locks").waitFor();
@@ -68,4 +69,30 @@ it("a filter that very many locks match shows the first of them, and says that t
   await enter(page, console, "#/locks?q=name:many");
   await page.getByText("More locks match.").waitFor();
   await page.getByText(/10\u202f\d{3}\+ of /).waitFor();
+});
+
+it("a deadlock is found among more locks than the page follows", async () => {
+  const console = await builtConsole(redis, { pollMs: 1_000 });
+  const names = (await lastNames(console)).slice(-2);
+  const held = await Promise.all(
+    names.map(async (name) => {
+      const [key = ""] = (await redis.server.command("KEYS", `*mutex:{${name}}`)) as string[];
+      await redis.server.command("DEL", key);
+      const holdfast = redis.another({ clientName: "crossed" });
+      return { holdfast, lease: await holdfast.mutex(name).acquire({ leaseMs: 3_600_000 }) };
+    }),
+  );
+  const over = new AbortController();
+  const waits = Promise.allSettled(
+    held.map(({ holdfast }, i) =>
+      holdfast.mutex(names.at(1 - i) ?? "").acquire({ waitMs: Infinity, signal: over.signal }),
+    ),
+  );
+  const { page } = await browser.open(console.origin);
+  await enter(page, console);
+  await page.getByText("10\u202f000+ locks").waitFor();
+  await page.getByText("Possible deadlock").waitFor();
+  over.abort();
+  await waits;
+  for (const { lease } of held) await lease.release();
 });

@@ -81,7 +81,7 @@ async function releaseClient(backend: Backend, ask: Ask): Promise<Done> {
         }
       }
     } while (cursor !== undefined);
-    const left = refused === 0 ? "" : ` ${refused} are not yours to release.`;
+    const left = refused === 0 ? "" : ` You may not release ${refused} others.`;
     return { message: `Released ${released} of the locks of the gone client ${clientId}.${left}`, place: undefined };
   });
 }

@@ -144,8 +144,14 @@ export function ResignDialog({ election }: { readonly election: ElectionView }):
   );
 }
 
+interface ReleaseClientProps {
+  readonly client: ClientView;
+  /** Whether there are more locks than were read, so that the client may hold more. */
+  readonly isCut: boolean;
+}
+
 /** Releases all locks of a client that is gone. */
-export function ReleaseClientDialog({ client }: { readonly client: ClientView }): JSX.Element {
+export function ReleaseClientDialog({ client, isCut }: ReleaseClientProps): JSX.Element {
   return (
     <ActionForm
       title="Release all locks of a gone client"
@@ -156,8 +162,9 @@ export function ReleaseClientDialog({ client }: { readonly client: ClientView })
       body={() => ({ clientId: client.clientId })}
     >
       <p>
-        <Who somebody={client} /> is gone and holds {count(client.heldCount, "lock")}, which become free when its leases
-        end. Before it releases them, the server checks again that the client is gone.
+        <Who somebody={client} /> is gone and holds {isCut && "at least "}
+        {count(client.heldCount, "lock")}, which become free when its leases end. Before it releases them, the server
+        checks again that the client is gone.
       </p>
     </ActionForm>
   );

@@ -103,8 +103,8 @@ export function ClientsPage(): JSX.Element {
       {isPartial && <StillReading lockCount={lockCount} />}
       {isCut && !isPartial && (
         <p class="note">
-          Only the first {lockCount === null ? "" : whole(lockCount)} locks were read. To see the rest, run{" "}
-          <code>holdfast clients</code> in a shell.
+          {lockCount === null ? "Not all locks were read." : `Only the first ${whole(lockCount)} locks were read.`} To
+          see the rest, run <code>holdfast clients</code> in a shell.
         </p>
       )}
       {chosen !== undefined && <ClientCard client={chosen} state={state} />}
@@ -195,7 +195,7 @@ function ClientCard({ client, state: { isCut, isPartial } }: ClientProps): JSX.E
         </h2>
         <div class="actions">
           {mayRelease && !isPartial && client.isDead === true && client.heldCount > 0 && (
-            <button type="button" onClick={() => open(() => <ReleaseClientDialog client={client} />)}>
+            <button type="button" onClick={() => open(() => <ReleaseClientDialog client={client} isCut={isCut} />)}>
               Release all …
             </button>
           )}

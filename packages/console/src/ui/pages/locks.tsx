@@ -94,8 +94,8 @@ export function LocksPage(): JSX.Element {
       <FilterBox q={q} complaint={complaintOf(q)} text={text} isReading={isReading} />
       <Tallies rows={followed} locks={locks} q={q} />
       {isPartial && <StillReading lockCount={followed.length} />}
-      <Deadlocks rows={followed} />
-      <Partial n={followed.filter(({ needsTopology }) => needsTopology !== null).length} />
+      <Deadlocks rows={followed} isCut={locks.isCut && !isPartial} />
+      <Partial n={followed.filter(({ needsTopology }) => needsTopology !== null).length} isCut={locks.isCut} />
       <DataTable
         caption="Locks"
         isMain
@@ -123,10 +123,11 @@ function kindText({ kind, needsTopology }: LockRow): string {
 }
 
 /** The note about locks that this console sees only in part, because they need other servers. */
-function Partial({ n }: { readonly n: number }): JSX.Element | null {
+function Partial({ n, isCut }: { readonly n: number; readonly isCut: boolean }): JSX.Element | null {
   if (n === 0) return null;
   return (
     <p class="note">
+      {isCut && "At least "}
       {n === 1
         ? "1 lock needs another topology: this console sees only a part of it."
         : `${whole(n)} locks need another topology: this console sees only a part of them.`}{" "}

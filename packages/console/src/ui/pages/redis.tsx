@@ -207,7 +207,7 @@ function Finding({ finding }: { readonly finding: FindingView }): JSX.Element {
       )}
       {fix !== null && fix !== "" && (
         <p>
-          <span class="muted">Mend it: </span>
+          <span class="muted">Fix: </span>
           <Outside text={fix} />
         </p>
       )}

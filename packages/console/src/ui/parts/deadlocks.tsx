@@ -10,9 +10,9 @@ import { lockHref, Outside, Since, Who } from "./words.js";
 
 const ASK_AGAIN_MS = 10_000;
 
-/** The section; null if there is no possible deadlock. */
-export function Deadlocks({ rows }: { readonly rows: readonly LockRow[] }): JSX.Element | null {
-  const found = useDeadlocks(mayDeadlock(rows));
+/** The section; null if there is no possible deadlock. `isCut`: there are more locks than these rows. */
+export function Deadlocks({ rows, isCut }: DeadlocksProps): JSX.Element | null {
+  const found = useDeadlocks(isCut || mayDeadlock(rows));
   if (found.length === 0) return null;
   return (
     <section class="explain warn" aria-labelledby="deadlocks-title">
@@ -22,6 +22,11 @@ export function Deadlocks({ rows }: { readonly rows: readonly LockRow[] }): JSX.
       ))}
     </section>
   );
+}
+
+interface DeadlocksProps {
+  readonly rows: readonly LockRow[];
+  readonly isCut: boolean;
 }
 
 function Cycle({ deadlock: { members, sinceAtMs } }: { readonly deadlock: DeadlockView }): JSX.Element {
@@ -79,7 +84,7 @@ function Claim({ claim }: { readonly claim: DeadlockClaimView }): JSX.Element {
   );
 }
 
-/** Loads deadlocks only while the rows make one possible. */
+/** Loads deadlocks only while they are possible. */
 function useDeadlocks(isPossible: boolean): readonly DeadlockView[] {
   const [found, setFound] = useState<readonly DeadlockView[]>([]);
   useEffect(() => {
