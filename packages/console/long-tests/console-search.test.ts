@@ -1,31 +1,33 @@
 /** Searching more locks than the console follows. */
 import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
-import { addLocks } from "../tests/many-locks.js";
+import { addLocks, addSemaphores } from "../tests/many-locks.js";
 import { type Answer, type ConsoleScene, redisScene } from "../tests/scene.js";
 import { browserScene } from "./console/browser.js";
 import { builtConsole, builtPages, enter, filterBy } from "./console/built-console.js";
 
 const redis = redisScene();
+const semaphores = redisScene();
 const browser = browserScene();
 builtPages();
 
 /** The console follows 10,000 of them. */
-const LOCKS = 22_000;
+const LOCKS = 13_000;
 
 beforeAll(() => addLocks(redis, LOCKS, "many:"));
 
-/** Names from the last page, which the console reads last. */
-async function lastNames({ get }: ConsoleScene): Promise<readonly string[]> {
-  let answer: Answer;
+/** Names of locks that come after those that the page follows. */
+async function lateNames({ get }: ConsoleScene): Promise<readonly string[]> {
+  const rows: { readonly name: string }[] = [];
   let cursor = "";
   do {
-    answer = await get(`api/locks?limit=1000&cursor=${cursor}`);
+    const answer: Answer = await get(`api/locks?limit=1000&cursor=${cursor}`);
+    rows.push(...answer.json.rows);
     cursor = answer.json.nextCursor;
   } while (cursor !== null);
-  const rows: readonly { readonly name: string }[] = answer.json.rows;
   // All of the same length, so that none is a part of another.
-  return rows.map(({ name }) => name).filter((name) => name.length === "many:12345".length);
+  const late = rows.slice(11_500).map(({ name }) => name);
+  return late.filter((name) => name.length === "many:12345".length);
 }
 
 /** Records every count that the page shows, and every text in place of rows. */
@@ -41,13 +43,13 @@ async function watch(page: Page): Promise<void> {
 
 it("a filter finds a lock among more than the page follows, and until then the page does not say that there is none", async () => {
   const console = await builtConsole(redis, { pollMs: 1_000 });
-  const [name = ""] = await lastNames(console);
+  const [name = ""] = await lateNames(console);
   const { page, trouble } = await browser.open(console.origin);
   await enter(page, console);
   await page.getByText("10\u202f000+ locks").waitFor();
   await watch(page);
   await filterBy(page, `name:${name}`);
-  await page.getByText("1 of 22\u202f001 locks").waitFor();
+  await page.getByText("1 of 13\u202f001 locks").waitFor();
   await page.getByRole("link", { name }).waitFor();
   const said = await page.evaluate<readonly string[]>("globalThis.said");
   expect(said.filter((text) => /^0|No locks/.test(text))).toEqual([]);
@@ -59,7 +61,7 @@ it("a filter that no lock matches says so after all locks were read", async () =
   const console = await builtConsole(redis, { pollMs: 1_000 });
   const { page } = await browser.open(console.origin);
   await enter(page, console, "#/locks?q=name:nowhere");
-  await page.getByText("0 of 22\u202f001 locks").waitFor();
+  await page.getByText("0 of 13\u202f001 locks").waitFor();
   await page.getByText("No locks match").waitFor();
 });
 
@@ -73,7 +75,7 @@ it("a filter that very many locks match shows the first of them, and says that t
 
 it("a deadlock is found among more locks than the page follows", async () => {
   const console = await builtConsole(redis, { pollMs: 1_000 });
-  const names = (await lastNames(console)).slice(-2);
+  const names = (await lateNames(console)).slice(-2);
   const held = await Promise.all(
     names.map(async (name) => {
       const [key = ""] = (await redis.server.command("KEYS", `*mutex:{${name}}`)) as string[];
@@ -95,4 +97,14 @@ it("a deadlock is found among more locks than the page follows", async () => {
   over.abort();
   await waits;
   for (const { lease } of held) await lease.release();
+});
+
+it("the Semaphores page says that it has not read all, and leads to the filter that searches them", async () => {
+  await addSemaphores(semaphores, 11_000);
+  const console = await builtConsole(semaphores, { pollMs: 1_000 });
+  const { page } = await browser.open(console.origin);
+  await enter(page, console, "#/semaphores");
+  await page.getByText(/^10\u202f\d{3}\+ semaphores$/).waitFor();
+  await page.getByRole("link", { name: "the locks" }).click();
+  await page.getByText("More locks match.").waitFor();
 });

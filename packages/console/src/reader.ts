@@ -2,7 +2,7 @@
  * Reads the requested topics from Redis and builds their views. Keeps only state that a single read cannot provide.
  */
 import { type LockEntry, type LockKind, type Surveyed, surveyAll } from "holdfast/admin";
-import type { GraceView, LockRow, RedisAnswer, Topic } from "./api.js";
+import { type GraceView, type LockRow, MOST_FOLLOWED, type RedisAnswer, type Topic } from "./api.js";
 import type { Backend } from "./backend.js";
 import { clientViews, deadIn, type KnownClients, readClients } from "./clients.js";
 import { ClockFollower } from "./clock-follower.js";
@@ -18,8 +18,6 @@ import { hasTopic, type KeptRow, type LockDetail, type Snapshot } from "./snapsh
 import { idOf, type Redaction, rowOf, type ViewContext, waitersOf } from "./views.js";
 import { Waits } from "./waits.js";
 
-/** The most locks in the list; for more, there are pages with a cursor. */
-export const MOST_FOLLOWED = 10_000;
 /** Interval for INFO, whose output is long. */
 const FACTS_EVERY_MS = 5_000;
 
@@ -48,7 +46,11 @@ async function surveyFor(
   readList: () => Promise<Found>,
 ): Promise<Found | undefined> {
   const kinds = [...topics].flatMap((topic) => KIND_OF[topic] ?? []);
-  const ofKinds = (): Promise<Surveyed> => surveyAll(holdfast, { kinds, most: MOST_FOLLOWED });
+  // Each kind on its own, so that many locks of one do not leave out those of the other.
+  const ofKinds = async (): Promise<Found> => {
+    const read = await Promise.all(kinds.map((kind) => surveyAll(holdfast, { kinds: [kind], most: MOST_FOLLOWED })));
+    return { locks: read.flatMap(({ locks }) => locks), isComplete: read.every(({ isComplete }) => isComplete) };
+  };
   if (!LISTS.some((topic) => topics.has(topic))) return kinds.length === 0 ? undefined : await ofKinds();
   const { locks, isComplete } = await readList();
   const followed = locks.slice(0, MOST_FOLLOWED);

@@ -1,7 +1,7 @@
 /** The GET routes of the API. They change nothing and show only what the viewer may see. */
 import { LOCK_KINDS, type SurveyOptions, type SurveyPage, survey } from "holdfast/admin";
 import type { Viewer } from "./access.js";
-import type { DeadlockView, LockRow, Stamped } from "./api.js";
+import { type DeadlockView, type LockRow, MOST_FOLLOWED, type Stamped } from "./api.js";
 import type { Core } from "./core.js";
 import { deadlockView, namesIn } from "./deadlocks.js";
 import type { Exchange } from "./exchange.js";
@@ -12,7 +12,6 @@ import { placeOf } from "./locks.js";
 import { readOnce } from "./once.js";
 import type { LockPlace } from "./place.js";
 import { badRequest, HttpProblem } from "./problem.js";
-import { MOST_FOLLOWED } from "./reader.js";
 import { send, sendJson } from "./respond.js";
 import { rowOf } from "./views.js";
 import { Visibility } from "./visibility.js";

@@ -13,3 +13,16 @@ export async function addLocks(redis: RedisScene, n: number, prefix = ""): Promi
   const [key] = (await redis.server.command("KEYS", `*mutex:{${prefix}first}`)) as string[];
   await redis.server.command("EVAL", FILL, 1, key ?? "", n);
 }
+
+/** Copies the keys of one semaphore. */
+const COPY = `
+  for n = 1, tonumber(ARGV[1]) do
+    for _, key in ipairs(KEYS) do redis.call('COPY', key, (string.gsub(key, 'first', tostring(n)))) end
+  end`;
+
+/** Adds the semaphores `first` and `1` to `n`. */
+export async function addSemaphores(redis: RedisScene, n: number): Promise<void> {
+  await redis.holdfast.semaphore("first", { permits: 2 }).acquire({ leaseMs: 600_000 });
+  const keys = (await redis.server.command("KEYS", "*semaphore*{first}*")) as string[];
+  await redis.server.command("EVAL", COPY, keys.length, ...keys, n);
+}

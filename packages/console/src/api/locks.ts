@@ -133,6 +133,12 @@ export interface LocksAnswer extends Stamped {
   readonly lockCount: number | null;
 }
 
+/**
+ * The most locks that a page follows, and the most semaphores or elections on their pages. For more, api/locks has
+ * pages with a cursor.
+ */
+export const MOST_FOLLOWED = 10_000;
+
 /** Response of GET api/lock/:kind/:name. An unused name is `free`, never 404. */
 export interface LockAnswer extends Stamped {
   readonly row: LockRow;

@@ -1,16 +1,17 @@
 /** Loads a page's state with single requests where a stream is not possible. */
-import type {
-  ClientsAnswer,
-  ElectionsAnswer,
-  LockAnswer,
-  LockRow,
-  LocksAnswer,
-  RedisAnswer,
-  SemaphoresAnswer,
-  Stamped,
-  StoreView,
-  StreamState,
-  Topic,
+import {
+  type ClientsAnswer,
+  type ElectionsAnswer,
+  type LockAnswer,
+  type LockRow,
+  type LocksAnswer,
+  MOST_FOLLOWED,
+  type RedisAnswer,
+  type SemaphoresAnswer,
+  type Stamped,
+  type StoreView,
+  type StreamState,
+  type Topic,
 } from "../api.js";
 import { get, RequestError } from "./requests.js";
 
@@ -25,8 +26,6 @@ export interface Subject {
   readonly key?: string | undefined;
 }
 
-/** The same limit as for the stream. */
-const ROWS_AT_MOST = 10_000;
 const ROWS_AT_ONCE = 1_000;
 
 /**
@@ -80,7 +79,7 @@ async function askLocks(): Promise<Part> {
   const rows: LockRow[] = [];
   let cursor: string | null = "";
   let stamp: Stamped | undefined;
-  while (cursor !== null && rows.length < ROWS_AT_MOST) {
+  while (cursor !== null && rows.length < MOST_FOLLOWED) {
     const page: LocksAnswer = await get<LocksAnswer>("api/locks", { limit: String(ROWS_AT_ONCE), cursor });
     stamp = stampOf(page);
     rows.push(...page.rows);

@@ -4,12 +4,12 @@ import type { ElectionView } from "../../api.js";
 import { plain } from "../../plain.js";
 import { open } from "../actions.js";
 import { nowAtMs } from "../clock.js";
-import { count, whole } from "../format.js";
+import { whole } from "../format.js";
 import { known } from "../live.js";
 import { ResignDialog } from "../other-dialogs.js";
 import { type Column, DataTable } from "../parts/data-table.js";
 import { StateMark } from "../parts/icons.js";
-import { Loading } from "../parts/loading.js";
+import { KindHead, Loading } from "../parts/loading.js";
 import { LockName, lockHref, Maybe, None, Quantity, Since, Who } from "../parts/words.js";
 import { session } from "../requests.js";
 import { amend, route } from "../route.js";
@@ -90,10 +90,7 @@ export function ElectionsPage(): JSX.Element {
   if (elections === undefined) return <Loading what="elections" />;
   return (
     <>
-      <div class="page-head">
-        <h1>Elections</h1>
-        <p class="count">{count(elections.length, "election")}</p>
-      </div>
+      <KindHead title="Elections" kind="election" n={elections.length} />
       <DataTable
         caption="Elections"
         isMain

@@ -3,11 +3,11 @@ import type { JSX } from "preact";
 import type { HolderView, PermitsView, SemaphoreView } from "../../api.js";
 import { plain } from "../../plain.js";
 import { open } from "../actions.js";
-import { count, whole } from "../format.js";
+import { whole } from "../format.js";
 import { known } from "../live.js";
 import { ResizeDialog } from "../other-dialogs.js";
 import { type Column, DataTable } from "../parts/data-table.js";
-import { Loading } from "../parts/loading.js";
+import { KindHead, Loading } from "../parts/loading.js";
 import { Spark } from "../parts/spark.js";
 import { LockName, lockHref, None, Quantity, whoText } from "../parts/words.js";
 import { session } from "../requests.js";
@@ -85,10 +85,7 @@ export function SemaphoresPage(): JSX.Element {
   if (semaphores === undefined) return <Loading what="semaphores" />;
   return (
     <>
-      <div class="page-head">
-        <h1>Semaphores</h1>
-        <p class="count">{count(semaphores.length, "semaphore")}</p>
-      </div>
+      <KindHead title="Semaphores" kind="semaphore" n={semaphores.length} />
       <DataTable
         caption="Semaphores"
         isMain

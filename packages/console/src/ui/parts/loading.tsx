@@ -1,6 +1,8 @@
-/** What a page says while it loads. */
+/** What a page says about its extent: that it loads, or that it does not have everything. */
 import type { JSX } from "preact";
-import { whole } from "../format.js";
+import { MOST_FOLLOWED } from "../../api.js";
+import { count, whole } from "../format.js";
+import { hrefOf } from "../route.js";
 
 /** The loading text. Appears after a short delay, to avoid flicker when data arrives quickly. */
 export function Loading({ what }: { readonly what: string }): JSX.Element {
@@ -14,5 +16,30 @@ export function StillReading({ lockCount }: { readonly lockCount: number | null 
       Still reading the locks{lockCount !== null && `: ${whole(lockCount)} so far`}. Rows are added, and counts may
       rise.
     </p>
+  );
+}
+
+interface KindHeadProps {
+  readonly title: string;
+  readonly kind: "semaphore" | "election";
+  readonly n: number;
+}
+
+/** The head of a page with the locks of one kind, of which the console may have read only the first. */
+export function KindHead({ title, kind, n }: KindHeadProps): JSX.Element {
+  const isCut = n >= MOST_FOLLOWED;
+  return (
+    <>
+      <div class="page-head">
+        <h1>{title}</h1>
+        <p class="count">{isCut ? `${whole(n)}+ ${kind}s` : count(n, kind)}</p>
+      </div>
+      {isCut && (
+        <p class="note">
+          Only the first {whole(n)} were read. To find another one, filter{" "}
+          <a href={hrefOf("locks", { q: `kind:${kind}` })}>the locks</a>.
+        </p>
+      )}
+    </>
   );
 }
