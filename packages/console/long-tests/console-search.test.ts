@@ -8,6 +8,7 @@ import { builtConsole, builtPages, enter, filterBy } from "./console/built-conso
 
 const redis = redisScene();
 const semaphores = redisScene();
+const crowded = redisScene();
 const browser = browserScene();
 builtPages();
 
@@ -107,4 +108,16 @@ it("the Semaphores page says that it has not read all, and leads to the filter t
   await page.getByText(/^10\u202f\d{3}\+ semaphores$/).waitFor();
   await page.getByRole("link", { name: "the locks" }).click();
   await page.getByText("More locks match.").waitFor();
+});
+
+it("the Once page does not say that there are no calls before it has read all keys", async () => {
+  // One request looks at about 100,000 keys.
+  const fill = "for n = 1, 250000 do redis.call('SET', 'other:' .. n, '') end";
+  await crowded.server.command("EVAL", fill, 0);
+  const console = await builtConsole(crowded, { pollMs: 1_000 });
+  const { page } = await browser.open(console.origin);
+  await enter(page, console, "#/once");
+  await page.getByText("No calls among the keys read so far.").waitFor();
+  await page.getByRole("button", { name: "Show more" }).click();
+  await page.getByText("No call is on record.").waitFor();
 });

@@ -110,7 +110,7 @@ export function OncePage(): JSX.Element {
     <>
       <div class="page-head">
         <h1>Once</h1>
-        {rows !== undefined && <p class="count">{`${count(rows.length, "call")}${isCut ? ", and more" : ""}`}</p>}
+        {rows !== undefined && <p class="count">{`${count(rows.length, "call")}${isCut ? " so far" : ""}`}</p>}
       </div>
       <search class="filter-bar">
         <label class="filter">
@@ -158,7 +158,7 @@ export function OncePage(): JSX.Element {
           underline={(row) => <State row={row} />}
           sort={sort}
           onSort={(next) => amend({ sort: next })}
-          empty={<Empty isKept={isKept} isFiltered={q + state !== ""} />}
+          empty={<Empty isKept={isKept} isFiltered={q + state !== ""} isCut={isCut} />}
         />
       )}
     </>
@@ -171,7 +171,21 @@ function State({ row, isWordHidden = false }: { readonly row: OnceRow; readonly 
   return <span>{`${row.state}, attempt ${row.attempt}`}</span>;
 }
 
-function Empty({ isKept, isFiltered }: { readonly isKept: boolean; readonly isFiltered: boolean }): JSX.Element {
+interface EmptyProps {
+  readonly isKept: boolean;
+  readonly isFiltered: boolean;
+  /** Whether there are keys that were not read yet. */
+  readonly isCut: boolean;
+}
+
+function Empty({ isKept, isFiltered, isCut }: EmptyProps): JSX.Element {
+  if (isCut)
+    return (
+      <>
+        <p class="strong">No calls among the keys read so far.</p>
+        <p>Redis has very many keys. To read on, press Show more.</p>
+      </>
+    );
   if (isFiltered)
     return (
       <>
