@@ -11,6 +11,7 @@ import { columnsOf, type Row } from "../listing/columns.js";
 import type { ShownLock } from "../listing/found.js";
 import { holderJson } from "../listing/json.js";
 import { lockOf } from "../listing/kinds.js";
+import { reportMissing } from "../listing/missing.js";
 import { onlyNative } from "../listing/native.js";
 import { recordDeed } from "../listing/past.js";
 import { whoAmI, whoIs } from "../listing/people.js";
@@ -47,7 +48,8 @@ export async function releaseClient(call: Call, clientId: string, reason: string
   if (other !== undefined) throw usageError(`--client and --${other} cannot be combined`);
   const connection = await call.connect();
   try {
-    const { locks } = await surveyAll(connection.holdfast);
+    const { locks, ...extent } = await surveyAll(connection.holdfast);
+    await reportMissing(call, connection, extent);
     const atMs = await serverNowMs(connection);
     const all = await clients(connection.holdfast, { locks });
     const client = all.find((one) => one.clientId === clientId);

@@ -200,3 +200,17 @@ it("show prints permits for a semaphore, and does not mention readers", async ()
   wait.abort();
   await held.release();
 });
+
+it("release --client says that it has not looked at all locks, if there are very many", {
+  timeout: 300_000,
+}, async () => {
+  const { owner } = await stage.holdfast.mutex("many:first").acquire({ leaseMs: HALF_AN_HOUR_MS });
+  const [key = ""] = (await stage.redis.command("KEYS", "*mutex:{many:first}")) as string[];
+  const fill = `for n = 1, 105000 do
+    redis.call('SET', (string.gsub(KEYS[1], 'first', tostring(n))), ARGV[1], 'PX', ${HALF_AN_HOUR_MS})
+  end`;
+  await stage.redis.command("EVAL", fill, "1", key, owner);
+  const { code, stderr } = await say("release", "--client", "AAAAAAAAAAAAAAAA", "-m", "host is lost", "--yes");
+  expect(code).toBe(1);
+  expect(stderr).toContain("there are more than were looked at: what is not shown may be there all the same");
+});
