@@ -86,7 +86,9 @@ describe("on independent servers", () => {
   it("pause and elect exit with 64, and the command that the error of pause suggests works", async () => {
     const pause = await place.say("pause", "nightly", "-m", "db maintenance");
     expect(pause.code).toBe(64);
-    expect(pause.stderr).toMatch(/^holdfast: pause does not work with --redlock: .*with independent servers there is no such server/);
+    expect(pause.stderr).toMatch(
+      /^holdfast: pause does not work with --redlock: .*with independent servers there is no such server/,
+    );
     expect(pause.stderr).toContain("holdfast run nightly --redlock --hold -m WHY");
     expect(await place.say("resume", "nightly")).toMatchObject({ code: 1, stdout: "nightly is not paused\n" });
     for (const mode of [["--who"], ["--listen"], ["--resign", "--token", "7"], ["--", "true"]]) {
