@@ -16,7 +16,7 @@ export async function reportMissing(
   { nodes }: Pick<Connection, "nodes">,
   { unreachable, isComplete = true }: Extent,
 ): Promise<void> {
-  if (!isComplete) notify(streams, common, "the list is incomplete, because there are more than were read");
+  if (!isComplete) notify(streams, common, "there is too much to read, so the list is incomplete");
   if (unreachable === 0) return;
   const silent = await silentAmong(nodes());
   const which = silent.length === 0 ? "" : ` (${silent.join(", ")})`;

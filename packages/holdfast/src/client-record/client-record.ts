@@ -114,7 +114,7 @@ function warnOfSharedId(clientId: string, [host = "", pid = ""]: readonly string
     "HOLDFAST_SHARED_ID",
     `Holdfast client ${clientId} runs in two processes: in this one, and as pid ${pid} on ${host}.`,
     "Both may hold the same lock, with the same token. This happens when a running process is copied, for example with a VM " +
-      "snapshot or CRIU. Restart both, and call createHoldfast after such a copy.",
+      "snapshot or CRIU. Restart both, and call createHoldfast only after the copy is made.",
   );
 }
 

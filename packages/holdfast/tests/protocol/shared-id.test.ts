@@ -49,7 +49,7 @@ test("Holdfast warns once, with a remedy, when a copy of a process announces its
   await new Promise(setImmediate);
   expect(shared()).toHaveLength(1);
   expect(`${shared()[0]?.message} ${shared()[0]?.detail}`).toMatch(
-    new RegExp(`${clientId} runs in two processes.*pid ${process.pid} on .*createHoldfast after the snapshot`),
+    new RegExp(`${clientId} runs in two processes.*pid ${process.pid} on .*createHoldfast only after the copy`),
   );
 });
 
