@@ -123,7 +123,7 @@ export const SAMPLE_SPAN_MS = 10_000;
 
 /**
  * Response of GET api/locks. With `q`, one request reads until `limit` locks match, but at most about 10,000 locks. It
- * may then have few rows or none although later pages have some.
+ * may then have few rows or none although later pages have some, or up to 99 rows more than `limit`.
  */
 export interface LocksAnswer extends Stamped {
   readonly rows: readonly LockRow[];
