@@ -2,6 +2,7 @@
 import type { Connection } from "../adapters/adapter.js";
 import { Crew } from "../crew.js";
 import { machineSeconds } from "../machine.js";
+import { warmUp } from "../measurements/warm-up.js";
 import { infoNumber, processorOf, type Server } from "../server.js";
 import { quantile } from "../statistics.js";
 import type { PairsDone } from "../worker/orders.js";
@@ -10,10 +11,7 @@ import type { Load } from "./bend.js";
 
 const US_PER_PERCENT_SECOND = 1e4;
 const PERCENT = 100;
-/**
- * However short a run is: each path is compiled then, and each name was used, which costs more for the first time in a
- * cluster.
- */
+/** However short a run is. Each name must have been used, because the first use costs more in a cluster. */
 const WARM_UP_SECONDS = 1;
 /** A guard; on a busy machine it may well take longer than a second. */
 const WARM_UP_WITHIN_MS = 60_000;
@@ -81,10 +79,13 @@ export async function runPairs(options: PairsOptions): Promise<PairsLoad> {
   try {
     const order = { task: "pairs", parallel } as const;
     const prefix = (index: number): string => `order:${index}`;
-    await crew.all<PairsDone>(
-      (index) => ({ ...order, seconds: Math.max(seconds, WARM_UP_SECONDS), atLeast: NAMES, prefix: prefix(index) }),
-      WARM_UP_WITHIN_MS,
-    );
+    await warmUp(async () => {
+      const done = await crew.all<PairsDone>(
+        (index) => ({ ...order, seconds: Math.max(seconds, WARM_UP_SECONDS), atLeast: NAMES, prefix: prefix(index) }),
+        WARM_UP_WITHIN_MS,
+      );
+      return done.reduce((sum, { pairs, tookMs }) => sum + pairs / tookMs, 0);
+    });
     const before = { servers: await lookAt(servers), machine: machineSeconds() };
     const done = await crew.all<PairsDone>((index) => ({ ...order, seconds, prefix: prefix(index) }), seconds * 1_000);
     const after = { servers: await lookAt(servers), machine: machineSeconds() };

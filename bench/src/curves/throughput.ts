@@ -10,8 +10,6 @@ const PROCESSES = [1, 2, 4, 8];
 const CALLERS_PER_PROCESS = 25;
 const PARALLEL_PER_PROCESS = 32;
 const OWN = ["holdfast", "holdfast/strict"];
-/** Until the largest crowd has asked once. */
-const WARM_UP_MS = 2_000;
 
 /** Told what is measured next. */
 export type OnRun = (words: string) => void;
@@ -20,7 +18,7 @@ export type OnRun = (words: string) => void;
 export async function waitersCurve(conditions: Conditions, cores: number, onRun: OnRun): Promise<Curve> {
   const lines = await measured(WAITERS, OWN, conditions.repetitions, async (name, waiters) => {
     onRun(`waiters: ${name} ${waiters}`);
-    const options = { name, processes: 2, callers: waiters / 2, sectionMs: 0, warmUpMs: WARM_UP_MS };
+    const options = { name, processes: 2, callers: waiters / 2, sectionMs: 0 };
     return crowdLoad(waiters, options.processes, await runCrowd(options, conditions), conditions.seconds);
   });
   return {

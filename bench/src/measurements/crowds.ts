@@ -16,7 +16,8 @@ import type { CrowdDone } from "../worker/orders.js";
 import { NUMBERS_PER_SECTION } from "../worker/section-log.js";
 import type { Conditions, Section } from "./entry.js";
 
-const WARM_UP_MS = 500;
+/** Until the code is compiled on a slow machine, and the largest crowd has asked once. */
+const WARM_UP_MS = 3_000;
 const CHECK_MS = 250;
 const LOCK = "hot";
 
@@ -29,7 +30,7 @@ export interface CrowdOptions {
   /** In each process. */
   readonly callers: number;
   readonly sectionMs: number;
-  /** How long they are at it before anything counts; absent: half a second. */
+  /** How long they are at it before anything counts; absent: 3 s. */
   readonly warmUpMs?: number;
 }
 

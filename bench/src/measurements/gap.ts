@@ -16,7 +16,6 @@ import type { Measurement } from "./measurement.js";
 const PROCESSES = 4;
 const CALLERS = 8;
 const SECTION_MS = 1;
-const WARM_UP_MS = 300;
 const HOP = "publish hop";
 const US_PER_MS = 1_000;
 
@@ -74,7 +73,7 @@ const hop: Entry = {
 async function prepare({ name }: { readonly name: string }, conditions: Conditions): Promise<Prepared> {
   return {
     async run() {
-      const options = { name, processes: PROCESSES, callers: CALLERS, sectionMs: SECTION_MS, warmUpMs: WARM_UP_MS };
+      const options = { name, processes: PROCESSES, callers: CALLERS, sectionMs: SECTION_MS };
       const { sections } = await runCrowd(options, conditions);
       const gapsUs = gapsBetweenProcesses(sections).map((ms) => ms * US_PER_MS);
       return { values: [quantile(gapsUs, 0.5), quantile(gapsUs, 0.99), sections.length / conditions.seconds] };

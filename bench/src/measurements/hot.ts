@@ -18,7 +18,6 @@ const ROUNDS = "longest wait in rounds";
 export const hot: Measurement = {
   name: "hot",
   title: ({ callers }) => `hot key: ${PROCESSES} processes × ${callers} callers, empty sections, exclusion checked`,
-  // With the warm-up 2 s: a peer's wait that goes on at the end counts with as much, and a twentieth of that is 100 ms.
   seconds: 1.5,
   figures: [
     { name: "rate", unit: "sections/s", digits: 0, better: "more" },

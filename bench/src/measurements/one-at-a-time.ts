@@ -3,6 +3,7 @@ import type { Connection } from "../adapters/adapter.js";
 import { Crew } from "../crew.js";
 import type { PairsDone, Times } from "../worker/orders.js";
 import type { Figure, Prepared } from "./entry.js";
+import { warmUp } from "./warm-up.js";
 
 const WARM_UP_SECONDS = 1;
 
@@ -17,8 +18,9 @@ export async function oneAtATime(name: string, connection: Connection, seconds: 
   const crew = await Crew.start({ name, connection, processes: 1 });
   const times = async (): Promise<Times | undefined> =>
     (await crew.all<Times>(() => ({ task: "one-at-a-time", seconds }), seconds * 1_000))[0];
-  // Enough of them that the compiler has seen each path: one at a time that would take longer than the runs.
-  await crew.all<PairsDone>(() => ({ task: "pairs", seconds: WARM_UP_SECONDS, parallel: 16 }), WARM_UP_SECONDS * 1_000);
+  // Several at a time, because one at a time would take longer until the code is compiled.
+  const order = { task: "pairs", seconds: WARM_UP_SECONDS, parallel: 16 } as const;
+  await warmUp(async () => (await crew.all<PairsDone>(() => order, WARM_UP_SECONDS * 1_000))[0]?.pairs ?? 0);
   await times();
   return {
     async run() {

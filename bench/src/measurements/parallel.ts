@@ -5,8 +5,10 @@ import type { PairsDone } from "../worker/orders.js";
 import { entriesOf, withoutFairness } from "./entries.js";
 import type { Target } from "./entry.js";
 import type { Measurement } from "./measurement.js";
+import { warmUp } from "./warm-up.js";
 
 const PARALLEL = 128;
+const WARM_UP_SECONDS = 1;
 
 /** How much one process can do when it is busy: here the processor decides, not the round trip. */
 export const parallel: Measurement = {
@@ -25,15 +27,15 @@ export const parallel: Measurement = {
       adapters,
       async ({ name }, { connection, seconds }) => {
         const crew = await Crew.start({ name, connection, processes: 1 });
-        const pairs = async (): Promise<PairsDone> => {
-          const order = { task: "pairs", seconds, parallel: PARALLEL } as const;
-          const [done] = await crew.all<PairsDone>(() => order, seconds * 1_000);
+        const pairs = async (forSeconds: number): Promise<PairsDone> => {
+          const order = { task: "pairs", seconds: forSeconds, parallel: PARALLEL } as const;
+          const [done] = await crew.all<PairsDone>(() => order, forSeconds * 1_000);
           return done as PairsDone; // one process, one answer
         };
-        await pairs();
+        await warmUp(async () => (await pairs(WARM_UP_SECONDS)).pairs);
         return {
           async run() {
-            const { pairs: count, tookMs, processorUs } = await pairs();
+            const { pairs: count, tookMs, processorUs } = await pairs(seconds);
             return { values: [(count / tookMs) * 1_000, processorUs / count] };
           },
           pids: crew.pids,

@@ -6,6 +6,7 @@ import { target } from "../results.js";
 import { infoNumber } from "../server.js";
 import type { Conditions, Entry, Run } from "./entry.js";
 import type { Measurement } from "./measurement.js";
+import { warmUp } from "./warm-up.js";
 
 const PLAIN = "holdfast";
 const RETAINED = "holdfast/retain";
@@ -60,7 +61,7 @@ function entryOf(name: string): Entry {
         const commands = (await infoNumber(control, "stats", "total_commands_processed")) - before;
         return { values: [acquires / (passedMs / 1_000), commands / acquires] };
       };
-      await run();
+      await warmUp(async () => (await run()).values[0] ?? 0);
       return {
         run,
         async close() {

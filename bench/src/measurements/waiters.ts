@@ -6,8 +6,6 @@ import type { Measurement } from "./measurement.js";
 
 const PROCESSES = 2;
 const FEW = 100;
-/** Until all have asked once. */
-const WARM_UP_MS = { few: 500, many: 2_000 };
 const SHORT = "few";
 const LONG = "many";
 
@@ -46,7 +44,7 @@ export const waiters: Measurement = {
     ),
 };
 
-function entry({ name, role }: Adapter, size: keyof typeof WARM_UP_MS): Entry {
+function entry({ name, role }: Adapter, size: typeof SHORT | typeof LONG): Entry {
   return {
     name: nameOf(name, size),
     role,
@@ -54,13 +52,7 @@ function entry({ name, role }: Adapter, size: keyof typeof WARM_UP_MS): Entry {
       const all = size === SHORT ? FEW : conditions.waiters;
       return {
         async run() {
-          const options = {
-            name,
-            processes: PROCESSES,
-            callers: Math.ceil(all / PROCESSES),
-            sectionMs: 0,
-            warmUpMs: WARM_UP_MS[size],
-          };
+          const options = { name, processes: PROCESSES, callers: Math.ceil(all / PROCESSES), sectionMs: 0 };
           const { sections } = await runCrowd(options, conditions);
           return { values: [sections.length / conditions.seconds] };
         },

@@ -6,6 +6,7 @@ import type { Connection } from "../adapters/adapter.js";
 import { Crew } from "../crew.js";
 import type { Conditions } from "../measurements/entry.js";
 import { upFor } from "../measurements/redlock.js";
+import { warmUp } from "../measurements/warm-up.js";
 import { processorOf, type Server } from "../server.js";
 import { machineMs } from "../worker/clock.js";
 import type { Crowd, CrowdDone, Hop, HopDone, Order, PairsDone, Profiled, ProfileOf } from "../worker/orders.js";
@@ -15,6 +16,8 @@ import type { Spent } from "./spent.js";
 
 const US_PER_SECOND = 1e6;
 const WARM_UP = { task: "pairs", seconds: 1, parallel: 16 } as const;
+/** As the crowds of the table. */
+const LONG_WARM_UP_SECONDS = 3;
 const HOP = "publish";
 
 /** One table. */
@@ -111,7 +114,7 @@ async function pairs(
   seconds: number,
 ): Promise<Spent> {
   return withCrew({ name, connection, processes: 1 }, async (crew) => {
-    await crew.all<PairsDone>(() => WARM_UP, WARM_UP.seconds * 1_000);
+    await warmUp(async () => (await crew.all<PairsDone>(() => WARM_UP, WARM_UP.seconds * 1_000))[0]?.pairs ?? 0);
     const order = { task: "pairs", seconds, parallel } as const;
     return spent<PairsDone>(crew, servers, order, seconds, (done) => done.pairs);
   });
@@ -123,7 +126,7 @@ async function hops({ connection, seconds, server }: Conditions, ring: number, p
       const untilMs = machineMs() + forSeconds * 1_000;
       return (index) => ({ task: "hop", index, ring, pauseMs, untilMs });
     };
-    await crew.all(orderFor(WARM_UP.seconds), WARM_UP.seconds * 1_000);
+    await crew.all(orderFor(LONG_WARM_UP_SECONDS), LONG_WARM_UP_SECONDS * 1_000);
     return spent<readonly HopDone[]>(crew, [server], orderFor(seconds), seconds, (done) => done.length);
   });
 }
@@ -140,7 +143,7 @@ async function crowd(
       const untilMs = fromMs + forSeconds * 1_000;
       return { task: "crowd", lock, callers, sectionMs, fromMs, untilMs, checkUntilMs: untilMs };
     };
-    await crew.all(() => orderFor("warm-up", WARM_UP.seconds), WARM_UP.seconds * 1_000);
+    await crew.all(() => orderFor("warm-up", LONG_WARM_UP_SECONDS), LONG_WARM_UP_SECONDS * 1_000);
     const order = orderFor("hot", seconds);
     const sectionsOf = ({ sections }: CrowdDone): number => sections.length / NUMBERS_PER_SECTION;
     return spent<CrowdDone>(crew, [server], order, seconds, sectionsOf);
