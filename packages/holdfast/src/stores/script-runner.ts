@@ -85,6 +85,7 @@ export class ScriptRunner {
   readonly #client: ScriptClient;
   readonly #guard: FailoverGuard | undefined;
   readonly #replicas: Replicas | undefined;
+  readonly #loadings: Loadings = new Map();
   #releases = 0;
 
   /**
@@ -107,7 +108,7 @@ export class ScriptRunner {
   readonly run: Store["run"] = (script, keys, args, timeoutMs) => {
     const client = this.#client;
     const guard = this.#guard;
-    const sent = new SentScript(client, script, keys, args, timeoutMs, guard);
+    const sent = new SentScript(client, script, keys, args, timeoutMs, guard, this.#loadings);
     const text = guard === undefined ? script : guard.ready(sent);
     // This is set even if the guard is asked first, because any renewal that is sent counts only once replicas have acknowledged
     // it.
@@ -140,6 +141,9 @@ export class ScriptRunner {
   };
 }
 
+/** Scripts that a call is loading now, by the hash of the text that the server does not know. */
+type Loadings = Map<string, Promise<Admission | undefined>>;
+
 /** One script call in flight: sent, sent again after the script was loaded, and finally answered or timed out. */
 class SentScript implements ScriptCall {
   readonly reply: Promise<Reply>;
@@ -154,6 +158,7 @@ class SentScript implements ScriptCall {
   replicas: Replicas | undefined;
   readonly #client: ScriptClient;
   readonly #guard: FailoverGuard | undefined;
+  readonly #loadings: Loadings;
   readonly #lossesAtStart: number;
   readonly #closedAtStart: boolean;
   readonly #timer: NodeJS.Timeout;
@@ -169,8 +174,10 @@ class SentScript implements ScriptCall {
     args: readonly (string | number)[],
     timeoutMs: number,
     guard: FailoverGuard | undefined,
+    loadings: Loadings,
   ) {
     this.#client = client;
+    this.#loadings = loadings;
     this.script = script;
     this.keys = keys;
     this.args = args;
@@ -204,7 +211,9 @@ class SentScript implements ScriptCall {
     }
     if (this.#loads < LOADS_MAX && isUnknownScript(cause)) {
       this.#loads += 1;
-      this.#loadAndSend();
+      this.#follow(client.isCluster === true ? this.#load() : this.#sharedLoad(), (error) =>
+        error instanceof StoreError ? this.#unasked(error) : this.onError(error),
+      );
       return;
     }
     if (isReadOnly(cause)) this.#guard?.serverMayHaveChanged();
@@ -244,25 +253,27 @@ class SentScript implements ScriptCall {
       .then(([reply, count]) => enough(reply, Number(toItem(count)), replicas));
   }
 
-  /** Loads a script that the server does not know, and resends the call. A script that grants is loaded only via the guard. */
-  #loadAndSend(): void {
-    const script = this.script;
-    if (this.#guard === undefined || script.grants !== true || this.text === script.withoutGrant) {
-      try {
-        this.#load(this.text).then(this.send, this.onError);
-      } catch (cause) {
-        this.onError(cause);
-      }
-      return;
-    }
-    const load = async (text: ScriptText): Promise<unknown> => this.#load(text);
-    this.#follow(this.#guard.load(this, load, this.#loads), (error) =>
-      error instanceof StoreError ? this.#unasked(error) : this.onError(error),
-    );
+  /** Waits for a call that is loading the same script, or loads it. After a restart, all concurrent calls need it at once. */
+  #sharedLoad(): Promise<Admission | undefined> {
+    const loadings = this.#loadings;
+    const { sha1 } = this.text;
+    const other = loadings.get(sha1);
+    // If the other call failed or timed out, that says nothing about this one.
+    if (other !== undefined) return other.catch(() => (this.#isSettled ? undefined : this.#load()));
+    const loading = Promise.race([this.#load(), this.reply.then(() => undefined)]).finally(() => loadings.delete(sha1));
+    loadings.set(sha1, loading);
+    return loading;
   }
 
-  #load({ source }: ScriptText): Promise<unknown> {
-    return this.#client.load(source, this.keys, this.#loads);
+  /** Loads a script that the server does not know. A script that grants is loaded only via the guard. */
+  async #load(): Promise<Admission | undefined> {
+    const { script, text } = this;
+    const send = ({ source }: ScriptText): Promise<unknown> => this.#client.load(source, this.keys, this.#loads);
+    if (this.#guard !== undefined && script.grants === true && text !== script.withoutGrant) {
+      return this.#guard.load(this, send, this.#loads);
+    }
+    await send(text);
+    return { text };
   }
 
   /** Continues as the guard decides. If the connection was lost meanwhile, the answer does not count and the guard asks again. */

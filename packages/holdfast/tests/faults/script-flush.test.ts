@@ -89,3 +89,27 @@ test.each([ioredis, nodeRedis])(
     expect([...failures]).toEqual([]);
   },
 );
+
+test.each([ioredis, nodeRedis])(
+  "concurrent calls on $name load a script once after the script cache is flushed",
+  async (library) => {
+    const { name, server } = scene;
+    const holdfast = await scene.client(library, { commandTimeoutMs: 60_000 });
+    const loads = async (): Promise<number> => {
+      const stats = String(await server.command("INFO", "commandstats"));
+      return Number(/cmdstat_script\|load:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+    };
+    const all = async (): Promise<void> => {
+      const acquires = Array.from({ length: 500 }, (_, i) =>
+        holdfast.mutex(`${name}:${i}`).tryAcquire({ leaseMs: LONG_MS }),
+      );
+      for (const lease of await Promise.all(acquires)) await lease?.release();
+    };
+    await all();
+    await server.command("SCRIPT", "FLUSH");
+    const before = await loads();
+    await all();
+    // Acquire and release, and what a client asks and reports about its server and itself.
+    expect((await loads()) - before).toBeLessThanOrEqual(10);
+  },
+);
