@@ -195,10 +195,11 @@ export class Election extends Lock<Leadership> {
    *
    * Changes are pushed. The state is read again after a lost connection and when the leader's lease must have ended, so the
    * latest change is never missed. A reader that is slower than the changes gets the newest state and misses those in
-   * between. To stop, leave the loop, call `return()`, or abort `signal`; this also ends a pending `next()`.
+   * between. To stop, leave the loop, call `return()`, or abort `signal`; this also ends a pending `next()`. When this
+   * Holdfast instance is closed, the loop ends without an error.
    *
    * @throws the signal's reason, when it aborts; to stop without an error, leave the loop
-   * @throws ClosedError  this Holdfast instance was closed
+   * @throws ClosedError  this Holdfast instance was closed before the loop began
    * @throws StoreError   the server cannot answer, and retrying does not help; otherwise the observer waits for the server
    * @throws TypeError    invalid option
    */

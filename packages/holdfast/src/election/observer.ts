@@ -1,4 +1,4 @@
-import { ClosedError, StoreError, UnsupportedError } from "../core/errors.js";
+import { StoreError, UnsupportedError } from "../core/errors.js";
 import { show, unknownOption } from "../core/keys.js";
 import { isAbortSignal, nativeSignal, onAbort } from "../core/options.js";
 import type { Claim } from "../core/protocol.js";
@@ -43,9 +43,10 @@ export interface ObserveOptions {
 
 /**
  * Yields the current state, then each state that differs from the last one, mapped by `describe`. May skip states that
- * are quickly replaced.
+ * are quickly replaced. Ends when the Holdfast instance is closed.
  *
- * @throws ClosedError, StoreError, the signal's reason  when that ends the observation
+ * @throws ClosedError  the Holdfast instance was closed before the first state was requested
+ * @throws StoreError, the signal's reason  when that ends the observation
  * @throws TypeError  invalid options
  */
 export function observe<State, Shown>(
@@ -161,7 +162,7 @@ class Observer<State> implements Occupant {
   }
 
   async close(): Promise<void> {
-    this.#finish({ error: new ClosedError(this.#observed.name) });
+    this.#finish("done");
   }
 
   /** Subscribes, if not yet subscribed and if the client supports it, and then reads the state. */

@@ -115,9 +115,9 @@ export class Versioned<Value> {
 
   /**
    * Iterates over the current value and its changes. Versions only rise. Changes in quick succession may be reported as
-   * one. After a reconnect, the value is read again.
+   * one. After a reconnect, the value is read again. Ends without an error when this Holdfast is closed.
    *
-   * @throws ClosedError  this Holdfast was closed
+   * @throws ClosedError  this Holdfast was closed before the iteration began
    * @throws StoreError   the server refuses permanently; during an outage, the iterator waits
    * @throws TypeError    an invalid option
    * @throws the reason of `signal`
