@@ -31,7 +31,7 @@ function __holdfast_command
     test "$(__holdfast_verb_typed)" = $argv[1]; and contains -- -- (commandline -opc)
 end
 
-# What stands after --: a command line of its own.
+# The command line after --.
 function __holdfast_rest
     set -l words (commandline -opc) (commandline -ct)
     set -l at (contains -i -- -- $words)

@@ -23,7 +23,7 @@ const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
  */
 
 /**
- * Generates the files. Each has a path relative to the package, and a text.
+ * Generates the files. Returns the path of each, relative to the package, and its content.
  *
  * @param {Table} table
  * @returns {Promise<readonly (readonly [path: string, text: string])[]>}

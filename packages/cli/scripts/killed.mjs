@@ -5,8 +5,8 @@
  *     node packages/cli/scripts/killed.mjs [--runs 20]
  *
  * Kills `holdfast run` while its command runs, and then at random moments while it starts the command. Prints a table
- * for people and is not a test, because the times depend on the other load of the machine. With a load of 14 on two
- * cores, a command that ends on TERM was gone after 23 ms (median of 20), and after at most 54 ms.
+ * and is not a test, because the times depend on the other load on the machine. With a load of 14 on two cores, a
+ * command that ends on TERM was gone after 23 ms (median of 20), and after at most 54 ms.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

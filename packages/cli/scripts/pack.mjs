@@ -4,11 +4,10 @@
  *
  *     node packages/cli/scripts/pack.mjs [folder]
  *
- * `run` must start fast for cron jobs, and for Node opening a file takes longer than reading it. The command is
- * therefore bundled with the library and the client library, and the package includes the license of the latter. Each
- * verb stays a separate file that is imported when the verb is called. Modules that other programs import keep their
- * imports, because they must share the objects of the installed library. In the repository the compiled files stay
- * unchanged.
+ * `run` must start fast for cron jobs, and Node takes longer to open a file than to read it. The command is therefore
+ * bundled with the library and the client library, and the package includes the license of the latter. Each verb stays
+ * a separate file that is imported when the verb is called. Modules that other programs import keep their imports,
+ * because they must share the objects of the installed library. In the repository the compiled files stay unchanged.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -20,7 +19,7 @@ import { rolldown } from "rolldown";
 import { inShortLines } from "./short-lines.mjs";
 
 const home = fileURLToPath(new URL("..", import.meta.url));
-/** The modules that each `holdfast run` imports. */
+/** The modules that every `holdfast run` imports. */
 const ON_THE_WAY = ["frame/connect.js", "verbs/run/run.js"];
 /** Functions and classes keep their names, so that stack traces stay readable. */
 const SMALL = { minify: true, keepNames: true };
@@ -125,9 +124,9 @@ function inAscii(code) {
 }
 
 /**
- * V8 parses a large table faster as JSON than as code. The client library contains one of 50 kB about all commands, of
- * which a start needs only the names and which commands a server accepts while it loads its data. The rest is parsed
- * when it is used.
+ * V8 parses a large table faster as JSON than as code. The client library contains a table of 50 kB about all commands.
+ * A start needs only their names, and which of them a server accepts while it loads its data. The rest is parsed when
+ * it is used.
  */
 const parsedJson = {
   name: "parsed-json",
@@ -135,7 +134,7 @@ const parsedJson = {
   transform(code, id) {
     if (!id.endsWith(".json")) return undefined;
     const table = JSON.parse(code, (key, value) => {
-      // The client library asks for no other flag, and not for the number of arguments.
+      // The client library uses no other flags, and does not use the number of arguments.
       if (key === "flags") return value.filter((/** @type {string} */ flag) => /^(?:loading|readonly)$/.test(flag));
       return key === "arity" ? undefined : value;
     });
@@ -154,9 +153,9 @@ module.exports = { names: ${setOf(names)}, loading: ${setOf(loading)}, table: ()
 };
 
 /**
- * Work that the client library does at each start and that `run` does not need. V8 takes 7 ms to add 600 methods to a
- * prototype one by one, but almost no time to create an object with them. The other changes delay Node modules that
- * only TLS, clusters and error handling use, and its own files that one server without TLS does not need.
+ * Removes work that the client library does at each start and that `run` does not need. V8 takes 7 ms to add 600
+ * methods to a prototype one by one, but almost no time to create an object with them. The other changes delay Node
+ * modules that only TLS, clusters and error handling use, and its own files that one server without TLS does not need.
  *
  * @type {Record<string, readonly (readonly [string, string])[]>}
  */
@@ -264,15 +263,15 @@ const quickClient = {
     const [file, changes] = Object.entries(QUICKER).find(([end]) => id.replaceAll("\\", "/").endsWith(`/${end}`)) ?? [];
     if (changes === undefined) return undefined;
     return changes.reduce((text, [before, after]) => {
-      if (text.split(before).length !== 2) throw new Error(`${file} has not once: ${before}`);
+      if (text.split(before).length !== 2) throw new Error(`${file} must contain exactly once: ${before}`);
       return text.replace(before, () => after);
     }, code);
   },
 };
 
 /**
- * Takes the global `process` for `node:process`. Node reads every property of that module when it is loaded, and so opens
- * the standard streams.
+ * Uses the global `process` instead of `node:process`. When Node loads that module, it reads all its properties, which
+ * opens the standard streams.
  */
 const globalProcess = {
   name: "global-process",

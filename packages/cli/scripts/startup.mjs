@@ -7,8 +7,8 @@
  *
  * Measures the published package (scripts/pack.mjs) with a separate server on this host. The programs are started in
  * turn, in the environment that cron provides. The environment matters: with NODE_EXTRA_CA_CERTS, Node 20 reads every
- * certificate at its start, which can take as long as everything measured here. Prints a table for people and is not a
- * test, because other load makes the machine slower. CPU time shows that less than wall-clock time.
+ * certificate at its start, which can take as long as everything measured here. Prints a table and is not a test,
+ * because other load makes the machine slower. That affects CPU time less than wall-clock time.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

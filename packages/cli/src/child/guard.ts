@@ -9,7 +9,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 
-/** Identifies the command and says how to end it. */
+/** Which command to end, and how. */
 export interface GuardPlan {
   /** The command's HOLDFAST_OWNER. */
   readonly owner: string;

@@ -1,9 +1,9 @@
 /**
  * A child and the processes that it starts, as one process group.
  *
- * Signals go to the whole group, and a lock is released only when the group is empty, because a shell script that is
- * ended leaves the program it was running behind. A process that leaves the group with `setsid` is no longer tracked.
- * Windows has no process groups, so there only the child itself is ended.
+ * Signals go to the whole group, and a lock is released only when the group is empty, because a shell script that ends
+ * leaves behind the program it was running. A process that leaves the group with `setsid` is no longer tracked. Windows
+ * has no process groups, so there only the child itself is ended.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";

@@ -60,7 +60,7 @@ export interface SupervisionEnd {
   readonly isMaxHold: boolean;
 }
 
-/** Longest time between two checks, because a clock may be set, and a host may sleep. */
+/** Maximum time between two checks. It is short because a clock may be set and the host may sleep. */
 const CHECK_MAX_MS = 250;
 /** How often to check whether the last process of a group has ended, because the system does not report that. */
 const GROUP_CHECK_MS = 10;

@@ -26,7 +26,7 @@ export interface LeaseState {
 /** What to do to the child now. */
 export type Reaction = "none" | "stop" | "kill";
 
-/** After a loss the next holder may already work, so the child gets at most this grace period, whatever k is. */
+/** After a loss, the next holder may already be working, so the child gets at most this grace period, whatever k is. */
 const LONGEST_AFTER_LOSS_MS = 1_000;
 const LONGEST_MARGIN_MS = 1_000;
 const LONGEST_DEFAULT_GRACE_MS = 5_000;

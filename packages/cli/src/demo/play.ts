@@ -43,7 +43,7 @@ const NEW_PAYMENT_EVERY_MS = 120;
 const LONGEST_FIRST_ACT_MS = 8_000;
 const REPORT_EVERY_MS = 5_000;
 const CHAOS_EVERY_MS = 4_000;
-/** The longest time after the last press in which a dead worker's payment must be settled: its lease plus the queue. */
+/** Time after the last press within which a dead worker's payment must be settled: its lease plus the queue. */
 const SETTLE_WITHIN_MS = 10 * LEASE_MS;
 
 /** Plays both acts. */

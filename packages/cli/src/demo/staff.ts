@@ -22,7 +22,7 @@ export interface Hand {
   close(): Promise<void>;
 }
 
-/** Starts a worker. May be called again for the name of a killed worker. */
+/** Starts a worker. May be called again with the name of a killed worker. */
 export type Hire = (name: string, report: (event: WorkerEvent) => void) => Promise<Hand>;
 
 /** Starts workers in this process, each with its own client. Without a lock they need no client. */

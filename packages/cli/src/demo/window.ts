@@ -18,7 +18,7 @@ export interface Window {
 /**
  * Opens a read-only console on a free port of this host.
  *
- * @param place  where the locks are, as text for the page, and the clients of the primaries if there are any
+ * @param place  the address to show on the page, and the clients of the primaries if there are any
  */
 export async function openWindow(
   holdfast: Holdfast,

@@ -28,7 +28,7 @@ const answers = new Map<number, (value: unknown) => void>();
 /** The variable that the demo sets for the processes that it starts. */
 export const WORKER_VARIABLE = "HOLDFAST_DEMO_WORKER";
 
-/** Works until the demo sends the end or disappears. Then it ends the process itself. */
+/** Works until the demo sends `close` or disappears, and then ends the process. */
 export function workForParent(): Promise<never> {
   process.on("message", (message) => {
     const order = message as ToWorker; // only the demo sends messages

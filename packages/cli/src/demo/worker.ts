@@ -8,7 +8,7 @@ export const GATEWAY_PERMITS = 2;
 /** Short, so that a killed worker is visibly replaced during the demo. */
 export const LEASE_MS = 3_000;
 
-/** An event of a worker. */
+/** An event that a worker reports. */
 export type WorkerEvent =
   | { readonly event: "leading"; readonly term: number }
   | { readonly event: "settling"; readonly payment: string }

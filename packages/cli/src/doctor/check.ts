@@ -60,7 +60,7 @@ export interface Examination {
 /** The data about locks that the `deadlocks` check uses. */
 export type SeenDeadlocks =
   | (FoundDeadlocks & {
-      /** The time of the reading, by the server's clock. */
+      /** Server time of the reading, in ms since 1970. */
       readonly atMs: number;
     })
   | { readonly error: string };

@@ -53,7 +53,7 @@ export function isEndOf(end: Pick<PauseEnd, "pause" | "atMs">, recorded: Recorde
   return end.pause.id === recorded.pause.id || end.pause.sinceAtMs > recorded.pause.sinceAtMs;
 }
 
-/** When the pause began: by the server's clock if its identity is known, otherwise the recorded time. */
+/** The server time at which the pause began, if its identity is known; otherwise the recorded time. */
 export function startOf({ pause, atMs }: RecordedPause): number {
   return pause?.sinceAtMs ?? atMs;
 }

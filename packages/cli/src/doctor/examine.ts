@@ -1,5 +1,5 @@
 /**
- * The examination: reads the facts of every node and lets every check judge them. `holdfast doctor` prints the
+ * Examines servers: reads the facts about every node, and runs every check on them. `holdfast doctor` prints the
  * findings, and the console shows them.
  */
 import { type Check, type Examination, type Finding, type SeenDeadlocks, skipped, type Verdict } from "./check.js";
@@ -18,7 +18,7 @@ export interface ExamineOptions {
   readonly only?: readonly string[];
   /** The shortest lease in use, in ms. Replies must arrive in time to renew it. @default 30_000 */
   readonly leaseMs?: number;
-  /** The longest time to read one node, in ms. Facts that have not arrived by then are `unknown`. @default 5_000 */
+  /** Time limit for reading one node, in ms. Facts that have not arrived by then are `unknown`. @default 5_000 */
   readonly forMs?: number;
   /** Reads which clients wait for each other. @default the check is skipped */
   readonly readDeadlocks?: () => Promise<SeenDeadlocks>;
@@ -36,8 +36,8 @@ export class NobodyAnswersError extends Error {
 /**
  * Examines all targets and the replicas that they report.
  *
- * On each server, writes one key of its own below the prefix, which it deletes at the end, and publishes to one channel
- * of its own. Opens its own connections. Takes at most about `forMs`, or twice as long if there are replicas.
+ * On each server, writes one probe key below the prefix, deletes it at the end, and publishes to one probe channel.
+ * Opens separate connections. Takes at most about `forMs`, or twice as long if there are replicas.
  *
  * @returns the findings in the order of the checks, and for each check in the order of the nodes. A node that does not
  *          answer gets a finding of `role`

@@ -59,7 +59,7 @@ export interface NodeFacts {
 export interface ClockFacts {
   /** The server's time minus the client's time at the middle of the round trip, in ms. */
   readonly offsetMs: number;
-  /** The largest possible error of `offsetMs`: half of the shortest round trip. */
+  /** The largest possible error of `offsetMs`: half of the shortest round trip, plus 1 ms. */
   readonly uncertaintyMs: number;
   /**
    * How much time passed on the server's clock between two readings; `clientRanMs` is the same for this host's clock.
@@ -138,9 +138,9 @@ export interface LineageFacts {
   readonly run: string;
   readonly isPromoted: boolean;
   readonly upMs: number;
-  /** The server's clock at the time of the reading. */
+  /** Server time of the reading, in ms since 1970. */
   readonly nowMs: number;
-  /** Undefined if no client has used this server, or the server it replicates from, before. */
+  /** Undefined if no client has used this server, or the server that it replicates from. */
   readonly marker?: {
     readonly run?: string;
     readonly pending?: string;
@@ -153,7 +153,7 @@ export interface LineageFacts {
 
 /** The pauses in the histories, and whether they are in force. */
 export interface PauseFacts {
-  /** The server's clock after the last reading. */
+  /** Server time after the last reading, in ms since 1970. */
   readonly nowMs: number;
   /** The number of histories that were read. */
   readonly histories: number;
@@ -198,7 +198,9 @@ export interface RecordedPause {
   readonly atMs: number;
   /** Undefined if the pause has no end and must be resumed. */
   readonly untilAtMs?: number;
-  /** Whether the lock is paused now; false if it was resumed since; undefined if this server does not know. */
+  /**
+   * Whether the lock is paused now; false if it was resumed after this pause; undefined if this server does not know.
+   */
   readonly isInForce?: boolean;
 }
 

@@ -42,8 +42,8 @@ export function report(findings: readonly Finding[], { address, tookMs, isVerbos
 }
 
 /**
- * Formats the findings as entries. Findings that one missing permission leaves open become one entry, at the place of
- * the first of them.
+ * Formats the findings as entries. Findings that are unknown because of the same missing permission become one entry,
+ * at the position of the first.
  */
 function entriesByRight(findings: readonly Finding[], paint: Paint): readonly string[] {
   const groups = new Map<string, Finding[]>();

@@ -19,7 +19,7 @@ import { lostPauses } from "./checks/pauses.js";
 import { persistence, restartWipe, stopWrites } from "./checks/persistence.js";
 import { pubsub, scripts, version } from "./checks/scripting.js";
 
-/** Checks of what keeps a lock: memory, disk and replication. See docs/doctor-data.md. */
+/** Checks of what a server needs to keep locks: memory, disk and replication. See docs/doctor-data.md. */
 export const DATA_CHECKS: readonly Check[] = [
   eviction,
   memory,

@@ -56,7 +56,7 @@ function plainOf({ sentinels: _s, name: _n, role: _r, keyPrefix: _k, ...options 
 }
 
 /**
- * Creates a connection of the doctor. It tries to connect only once, does not queue commands, and changes no state on
+ * Creates a connection for the doctor. It tries to connect only once, does not queue commands, and changes no state on
  * the server.
  */
 export function once(

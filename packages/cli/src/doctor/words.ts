@@ -17,7 +17,7 @@ export function counted(count: number, noun: string): string {
   return `${count} ${count === 1 ? noun : `${noun}s`}`;
 }
 
-/** Milliseconds with the significant digits only: `0.21 ms`, `12 ms`, `3.4 s`. */
+/** A rounded duration: `0.21 ms`, `12 ms`, `3.4 s`. */
 export function millis(ms: number): string {
   const size = Math.abs(ms);
   if (size >= 1_000) return `${(ms / 1_000).toFixed(size >= 10_000 ? 0 : 1)} s`;
@@ -30,7 +30,7 @@ export function few(items: readonly string[], most = 3): string {
   return rest > 0 ? `${items.slice(0, most).join(", ")} and ${rest} more` : items.join(", ");
 }
 
-/** Whether an error message of the server is about missing permissions of this user. */
+/** Whether an error message from the server is about missing permissions of this user. */
 export function isRefused(words: string): boolean {
   return /\bNOPERM\b|no permissions|can't run|unknown command/i.test(words);
 }

@@ -155,7 +155,7 @@ test("the minimal user can examine every node of a cluster; a slot without a ser
         "cluster",
         `127.0.0.1:${from.port}`,
       );
-    expect(await look()).toBe("warning: 1 slot on the move: 7");
+    expect(await look()).toBe("warning: 1 slot being moved: 7");
     await from.command("CLUSTER", "SETSLOT", 7, "STABLE");
     await from.command("CLUSTER", "DELSLOTS", 7);
     const isDown = async (): Promise<void> =>

@@ -70,7 +70,7 @@ test.each(KINDS)("%s: a pause passes while it exists, and is a warning when the 
   await forget(redis, "deploy");
   expect(await told()).toMatch(
     new RegExp(
-      `^warning: ${kind.replace("reentrant-", "")} deploy was paused by ana \\("db maintenance"\\) since 2\\d{3}-.*Z until resumed, and is no longer paused$`,
+      `^warning: ${kind.replace("reentrant-", "")} deploy was paused by ana \\("db maintenance"\\) from 2\\d{3}-.*Z until resumed, and is no longer paused$`,
     ),
   );
 });
@@ -214,7 +214,7 @@ test("verdicts depend on the recorded pauses, the role and the topology", () => 
   expect(verdicts({ recorded: [{ ...PAUSED, isInForce: true }] })).toEqual([expect.stringMatching(/^ok: 3 histories/)]);
   expect(verdicts({ recorded: [{ ...PAUSED, untilAtMs: 5_000 }] })).toEqual([expect.stringMatching(/^ok/)]);
   expect(verdicts({ recorded: [{ ...PAUSED, untilAtMs: 5_001 }] })).toEqual([
-    'finding: mutex deploy was paused by ana ("db") since 1970-01-01 00:00:01Z until 1970-01-01 00:00:05Z, and is no longer paused',
+    'finding: mutex deploy was paused by ana ("db") from 1970-01-01 00:00:01Z until 1970-01-01 00:00:05Z, and is no longer paused',
   ]);
   const { isInForce: _, ...unseen } = PAUSED;
   expect(verdicts({ recorded: [{ ...unseen, key: "k" }] })).toEqual([

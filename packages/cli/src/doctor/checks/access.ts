@@ -28,7 +28,7 @@ export const exposure: Check = {
     if (anonymous === "restricted") return ok("no access to keys without a password");
     if (anonymous === "denied") {
       return found("info", "protected mode refuses this host", {
-        risk: "Clients of other hosts are refused (DENIED).",
+        risk: "Clients on other hosts are refused (DENIED).",
         fix: "set a password; protected mode then has no effect",
       });
     }
@@ -61,8 +61,8 @@ export const exposure: Check = {
 };
 
 /**
- * Missing rules that match only make locks slower. All other rules are needed by scripts, and without them no lock can
- * be taken.
+ * Rules whose absence only makes locks slower. Scripts need all other rules except those `FOR_INSPECTION`, and without
+ * them no lock can be acquired.
  */
 const WITHOUT_IT_SLOWER =
   /^(&|\+(subscribe|unsubscribe|ssubscribe|sunsubscribe|publish|spublish|pubsub\|\w+|info|cluster\|myid)$)/;

@@ -34,7 +34,7 @@ export const deadlocks: Check = {
   },
 };
 
-/** The most deadlocks that are listed individually. */
+/** Maximum number of deadlocks listed individually. */
 const MOST_LISTED = 10;
 
 function sentenceOf({ members, sinceAtMs }: Deadlock, atMs: number): string {

@@ -28,7 +28,7 @@ export const grace: Check = {
   },
 };
 
-/** The longest time that a server of a quorum waits for the others, as in lua/lineage-verdict. */
+/** Maximum time that a server of a quorum waits for the others. Same value as in lua/lineage-verdict. */
 const ALONE_MS = 3_600_000;
 
 /** Whether this server of a quorum may have forgotten leases, and too few other servers reported how long these are. */

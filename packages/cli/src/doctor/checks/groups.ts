@@ -36,7 +36,7 @@ export const cluster: Check = {
     const measured = `cluster_state ${state}, ${lost === 0 ? "all slots served" : `${counted(lost, "slot")} without a server`}`;
     if (state !== "ok" || lost > 0) return found("critical", measured);
     if (its.misplaced.length > 0) {
-      return found("critical", `the server puts ${few(its.misplaced)} into another slot than the client`, {
+      return found("critical", `the server maps ${few(its.misplaced)} to a different slot than the client`, {
         risk: "The keys of one lock must be in one slot, or no script can use them together.",
         fix: "look for a proxy that changes keys",
       });
@@ -44,7 +44,7 @@ export const cluster: Check = {
     const verdicts: Verdict[] = [];
     if (its.moving.length > 0)
       verdicts.push(
-        ...found("warning", `${counted(its.moving.length, "slot")} on the move: ${few(its.moving.map(String))}`),
+        ...found("warning", `${counted(its.moving.length, "slot")} being moved: ${few(its.moving.map(String))}`),
       );
     const major = Number((info.get("valkey_version") ?? info.get("redis_version") ?? "7").split(".")[0]);
     if (major < 7 || (role !== "slave" && inbox?.isSharded === false)) {

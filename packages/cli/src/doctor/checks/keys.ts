@@ -29,7 +29,7 @@ export const shared: Check = {
 };
 
 function sampled({ seen, total, isComplete }: KeyFacts): string {
-  return isComplete ? "" : ` among ${seen} of ${total} examined keys`;
+  return isComplete ? "" : `, ${seen} of ${total} keys examined`;
 }
 
 /** Claims whose client has no record on any node; empty if not all records were read. */

@@ -8,7 +8,7 @@ import type { NodeFacts, PauseFacts, RecordedPause } from "../facts.js";
 import { counted, few, isRefused } from "../words.js";
 
 const MORE_TIME = "allow more time: --for 1m";
-/** The most pauses that are listed individually. */
+/** Maximum number of pauses listed individually. */
 const MOST_LISTED = 10;
 
 /** Whether a recorded pause is missing although it was never resumed. */
@@ -104,10 +104,10 @@ function sentenceOf(pause: RecordedPause): string {
   const { by = "someone", label, untilAtMs } = pause;
   const why = label === undefined ? "" : ` ("${label}")`;
   const until = untilAtMs === undefined ? "until resumed" : `until ${formatInstant(untilAtMs)}`;
-  return `${nameOf(pause)} was paused by ${by}${why} since ${formatInstant(startOf(pause))} ${until}, and is no longer paused`;
+  return `${nameOf(pause)} was paused by ${by}${why} from ${formatInstant(startOf(pause))} ${until}, and is no longer paused`;
 }
 
-/** `holdfast pause` takes neither a key nor a kind. It pauses the kind as which the name is in use, or else a mutex. */
+/** `holdfast pause` takes neither a key nor a kind. It pauses the kind that the name is in use as, or else a mutex. */
 function fixOf({ kind, name, key, label = "WHY", untilAtMs }: RecordedPause): string {
   const again =
     kind === "mutex" && key === undefined

@@ -2,7 +2,10 @@
 import { type Check, found, ok, skipped, unknown } from "../check.js";
 import { counted, few, millis } from "../words.js";
 
-/** The version as one comparable number, such as that of `7.0.15`; undefined for any other text. */
+/**
+ * Major and minor version as one comparable number: 7000 for `7.0.15`. Undefined if the text does not start with a
+ * number.
+ */
 function ordinal(version: string): number | undefined {
   const [, major, minor = "0"] = /^(\d+)(?:\.(\d+))?/.exec(version) ?? [];
   return major === undefined ? undefined : Number(major) * 1_000 + Number(minor);

@@ -1,4 +1,4 @@
-/** Tries whether a client without user name, password and certificate can access the server. */
+/** Tests whether a client without user name, password and certificate can access the server. */
 import type { NodeFacts } from "../facts.js";
 import { isReply, type Link, wordsOf } from "./link.js";
 

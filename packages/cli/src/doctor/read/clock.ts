@@ -33,7 +33,7 @@ async function readTime({ redis }: Link): Promise<ClockReading> {
   };
 }
 
-/** Returns the first reading. @throws Error  TIME is refused */
+/** Returns the first reading: of several, the one with the shortest round trip. @throws Error  TIME is refused */
 export async function startClock(link: Link): Promise<ClockReading> {
   let best = await readTime(link);
   for (let at = 1; at < READINGS; at += 1) {

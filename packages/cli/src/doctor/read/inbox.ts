@@ -1,4 +1,4 @@
-/** Sends a test message to an inbox of the doctor with a script, as every grant is sent. */
+/** Sends a test message to the doctor's own inbox with a script, the way grants are sent. */
 import type { Redis } from "ioredis";
 import type { InboxFacts } from "../facts.js";
 import { isReply, type Link, wordsOf } from "./link.js";

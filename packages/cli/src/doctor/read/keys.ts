@@ -4,9 +4,9 @@ import type { KeyFacts, TimeoutFacts } from "../facts.js";
 import { type Link, wordsOf } from "./link.js";
 
 const PAGE = 1_000;
-/** The most waiting claims of one name that are read. */
+/** Maximum number of waiting claims read for one name. */
 const MOST_WAITERS = 200;
-/** Time that is kept free for other readers that finish late, in ms. */
+/** Time left free for readers that finish late, in ms. */
 const SPARE_MS = 200;
 /** Keys that follow the rules of another library: see packages/holdfast/docs/keys.md. */
 const MAY_STAY = /^redisson-/;
@@ -57,7 +57,7 @@ export async function readKeys(link: Link): Promise<KeyFacts | undefined> {
   };
 }
 
-/** The first word is `cache` in `cache:user:7`. A key without a colon is returned as it is. */
+/** Returns `cache:*` for `cache:user:7`. A key without such a first word is only cut to 64 characters. */
 function firstWord(name: string): string {
   const word = /^[^:]{1,64}(?=:)/.exec(name)?.[0];
   return word === undefined ? name.slice(0, 64) : `${word}:*`;
@@ -65,7 +65,7 @@ function firstWord(name: string): string {
 
 type Found = { readonly [Name in "withoutExpiry" | "strange" | "mistyped" | "waiting" | "clients"]: string[] } & {
   readonly timeouts: TimeoutFacts[];
-  /** For each name, the kinds as which it is in use. */
+  /** For each name, the kinds that it is in use as. */
   readonly kinds: Map<string, string[]>;
 };
 
@@ -136,8 +136,8 @@ async function checkQueue(redis: Link["redis"], name: string, found: Found): Pro
 }
 
 /**
- * Returns the reply. Undefined if the key has another type, which is added to the findings, or is being migrated to
- * another node.
+ * Returns the reply. Undefined if the key is being migrated to another node, or has another type. The latter is added
+ * to `found`.
  */
 async function of(name: string, found: Found, asked: Promise<unknown>): Promise<unknown> {
   try {

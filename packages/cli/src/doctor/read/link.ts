@@ -12,7 +12,7 @@ export interface Place {
 /** What every reader receives. */
 export interface Link {
   readonly redis: Redis;
-  /** Returns another connection to the same server that is not connected yet. The reader must close it. */
+  /** Creates another client for the same server, without connecting it. The reader must close it. */
   another(change?: { readonly isAnonymous: boolean }): Redis;
   readonly prefix: string;
   readonly topology: Topology;

@@ -140,7 +140,7 @@ async function read(redis: Redis, another: Link["another"], options: ReadOptions
   };
 }
 
-/** Sends the first command. If the server sends no reply at all, it counts as unreachable. @throws Error */
+/** Reads INFO, the first command; undefined if it is refused. @throws Error  no reply, or an authentication error */
 async function infoOf(redis: Redis, hidden: Map<string, string>): Promise<unknown> {
   try {
     return await redis.call("INFO");

@@ -8,17 +8,17 @@ import type { PauseFacts, RecordedPause } from "../facts.js";
 import { isRefused } from "../words.js";
 import { type Link, within, wordsOf } from "./link.js";
 
-/** The most histories that are read. */
+/** Maximum number of histories read. */
 export const MOST_HISTORIES = 5_000;
 const PAGE = 1_000;
 /**
- * The most histories that are read at the same time. Each script call blocks the server for a millisecond or two, and
+ * Maximum number of histories read at the same time. Each script call blocks the server for a millisecond or two, and
  * other clients wait for all calls that were sent together.
  */
 const AT_ONCE = 2;
 /** The number of latest events that are read for each name. This is the default length of a history. */
 export const MOST_EVENTS = 1_000;
-/** Time that is kept free for other readers that finish late, in ms. */
+/** Time left free for readers that finish late, in ms. */
 const SPARE_MS = 200;
 
 /**

@@ -23,7 +23,7 @@ local function try(rule, ...)
     isMissing[rule] = true
     missing[#missing + 1] = rule
   end
-  -- The server lets no script call it, whoever the user is; or it was renamed.
+  -- No script may call this command, whatever its user may do; or it was renamed.
   if string.find(words, 'from script', 1, true) or string.find(words, 'same slot', 1, true) then
     forbidden[#forbidden + 1] = rule
   end

@@ -12,7 +12,7 @@ const SAMPLES: readonly ScriptSample[] = [
 ];
 const CALLED = "-- called by the doctor\nreturn 1";
 
-/** Loads all scripts and calls a script of the doctor. @throws Error  no reply */
+/** Loads all scripts, and calls one of the doctor's own. @throws Error  no reply */
 export async function readScripts({ redis, place }: Link): Promise<ScriptFacts> {
   const answers = await Promise.allSettled(SAMPLES.map(({ source }) => redis.call("SCRIPT", "LOAD", source)));
   const refused: string[] = [];
