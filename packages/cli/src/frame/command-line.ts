@@ -68,7 +68,7 @@ function withValues({ options }: Verb, words: readonly string[]): string[] {
 /**
  * Joins a flag and a value that begins with a dash, as `--owner=-x…`. Owner ids of older versions may begin with a
  * dash, and `parseArgs` refuses them as a separate word. A word that is a flag of the verb is never taken as a value,
- * because then the value was forgotten.
+ * because then the user forgot the value.
  */
 function withDashedValues(options: Options, words: readonly string[]): string[] {
   const flags = new Map(

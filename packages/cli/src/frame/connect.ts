@@ -26,7 +26,7 @@ type Client = Redis | Cluster;
  */
 const SOCKET_TIMEOUT_MS = 10_000;
 
-/** The longest pause before a client tries to connect again. */
+/** Maximum delay before a client tries to connect again. */
 const LONGEST_RETRY_MS = 1_000;
 
 function backoff(times: number): number {

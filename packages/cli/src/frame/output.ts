@@ -14,7 +14,7 @@ const SGR: Readonly<Record<Style, readonly [number, number]>> = {
   cyan: [36, 39],
 };
 
-/** Colors a text, or returns it unchanged. */
+/** Colors a string, or returns it unchanged. */
 export type Paint = (style: Style, text: string) => string;
 
 /** Returns the paint function for one stream: color only on a terminal, unless `--color` says otherwise. */
@@ -32,7 +32,7 @@ export interface Column<Row> {
 }
 
 /**
- * Formats rows as aligned text without borders. Every line ends with a newline. Returns an empty text if there are
+ * Formats rows as aligned text without borders. Every line ends with a newline. Returns an empty string if there are
  * neither rows nor headings.
  */
 export function table<Row>(

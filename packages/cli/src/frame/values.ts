@@ -25,13 +25,13 @@ export function isGiven(values: Values, flag: string): boolean {
   return values[flag] === true;
 }
 
-/** The text of a flag; undefined if the flag is not set. */
+/** The value of a flag as a string; undefined if the flag is not set. */
 export function textOf(values: Values, flag: string): string | undefined {
   const value = values[flag];
   return typeof value === "string" ? value : undefined;
 }
 
-/** All texts of a flag that may be repeated. */
+/** All values of a flag that may be repeated. */
 export function textsOf(values: Values, flag: string): readonly string[] {
   const value = values[flag];
   return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];

@@ -56,8 +56,8 @@ export interface ConnectOptions {
   /** Aborting it ends the attempt. Then `connect` rejects with the signal's reason. */
   readonly signal?: AbortSignal;
   /**
-   * Accepts any server that answers, even in a cluster that serves no requests, or one of several servers. For verbs
-   * that examine broken setups.
+   * Connects even if the cluster serves no requests, or if only one of several servers answers. For verbs that examine
+   * broken setups.
    */
   readonly isBrokenToo?: boolean;
 }
@@ -72,8 +72,8 @@ export interface Connection {
    */
   readonly clients: readonly (Redis | Cluster)[];
   /**
-   * All primaries: the single server, the primary that the Sentinels name, or every primary of the cluster or server of
-   * the quorum.
+   * All primaries: the single server, the primary that the Sentinels name, every primary of the cluster, or every
+   * server of the quorum.
    */
   nodes(): readonly Redis[];
   /** The address for messages and pages, without passwords. */

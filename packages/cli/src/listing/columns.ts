@@ -6,7 +6,7 @@ import type { ShownLock } from "./found.js";
 import { goneCount, goneText } from "./gone.js";
 import { whoIs } from "./people.js";
 
-/** A lock and the time of its reading, by the server's clock, in ms since 1970. */
+/** A lock, and when it was read: server time in ms since 1970. */
 export interface Row {
   readonly lock: ShownLock;
   readonly atMs: number;
@@ -60,8 +60,8 @@ function ofEach({ lock }: Row, read: (holder: ShownLock["holders"][number]) => s
 }
 
 /**
- * When the only holder acquired the lock, or without holders when it was paused. All columns of a row describe the same
- * person.
+ * When the only holder acquired the lock or, without holders, when it was paused. All columns of a row describe the
+ * same holder or pause.
  */
 export function sinceAtMs(row: Row): number | undefined {
   const { pause, holders } = row.lock;

@@ -36,7 +36,7 @@ export async function findLocks(
 }
 
 /**
- * Returns the mutex of that name with its conditions; undefined if the topology has no conditions. @throws as
+ * Returns the mutex with that name, and its conditions; undefined if the topology has no conditions. @throws as
  * `lookUpConditions`
  */
 export async function conditionsAt(

@@ -36,7 +36,7 @@ export function releaseCommand(name: string, { token, owner }: Pick<Holder, "tok
 
 /**
  * Whether less than half of the lease is left. A holder renews after a third of its lease, so a holder that renews on
- * time always has about two thirds left.
+ * time always has at least about two thirds left.
  */
 export function isLate({ owner, leaseLeftMs }: Holder): boolean {
   const leaseMs = Number(/^[\w-]+\/\d+\/(\d+)\/\d+(?:\/|$)/.exec(owner)?.[1] ?? 0);

@@ -27,7 +27,7 @@ export async function reportMissing(
   notify(streams, common, `${silence} is missing from the list`);
 }
 
-/** A list contains only the number of silent servers, so ping each server again, for as long as a command may take. */
+/** Pings each server, because a list contains only the number of silent servers. Takes at most `--command-timeout`. */
 async function silentAmong(nodes: ReturnType<Connection["nodes"]>): Promise<string[]> {
   const asked = await Promise.allSettled(nodes.map((node) => node.ping()));
   return nodes.flatMap(({ options: { host, port } }, i) =>

@@ -26,7 +26,7 @@ export const PAST_OUTCOMES = ["released", "lost", "expired", "forced", "skipped"
 
 /**
  * Records what this process does with its locks from now on. @returns a function that stops the recording, and resolves
- * when all events are written or given up
+ * when all events are written or dropped
  */
 export function recordOwn(holdfast: Holdfast): () => Promise<void> {
   const recording = recordHistory(holdfast);
@@ -55,7 +55,7 @@ export async function transitionsOf(holdfast: Holdfast, name: string, sinceMs: n
   return terms.size === 0 ? undefined : terms.size;
 }
 
-/** Whether the entry is an action of an operator and not of a holder. */
+/** Whether the entry records an action of an operator, not of a holder. */
 function isDeed({ outcome }: HistoryEntry): boolean {
   return outcome === "paused" || outcome === "resumed";
 }

@@ -13,7 +13,7 @@ export function topologySentence({ needsTopology }: Pick<ShownLock, "needsTopolo
   if (needsTopology === "redlock")
     return "is a Redlock: this is what one server knows of it. Use --redlock with all its servers";
   if (needsTopology === "single-server")
-    return "is a lock on single servers, without the others of --redlock. Use -r with that server alone";
+    return "is a lock on a single server, not on all servers of --redlock. Use -r with that server alone";
   return undefined;
 }
 

@@ -3,9 +3,9 @@ import { usageError } from "../frame/exit-codes.js";
 import type { Streams } from "../frame/streams.js";
 
 /**
- * Asks the person at the terminal. Returns the answer, or an empty text at the end of the input.
+ * Asks the person at the terminal. Returns the answer, or an empty string at the end of the input.
  *
- * @throws CliError 64  there is no terminal; `otherwise` is the message and says what to do
+ * @throws CliError 64  with the message `otherwise`, if there is no terminal
  */
 export async function answerTo({ stdin, stderr }: Streams, question: string, otherwise: string): Promise<string> {
   if (stdin.isTTY !== true) throw usageError(otherwise);
@@ -21,7 +21,7 @@ export async function answerTo({ stdin, stderr }: Streams, question: string, oth
 /**
  * Asks a yes/no question at the terminal. Prints it on stderr, because stdout may be redirected.
  *
- * @returns whether the answer begins with y; false at the end of the input
+ * @returns whether the answer is `y` or `yes`; false at the end of the input
  * @throws CliError 64  there is no terminal
  */
 export async function confirmed(streams: Streams, question: string): Promise<boolean> {

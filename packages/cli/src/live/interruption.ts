@@ -1,4 +1,4 @@
-/** Handles the signals that end verbs that otherwise run forever. */
+/** Handles the signals that end a verb, for verbs that otherwise run forever. */
 import { constants } from "node:os";
 import { SIGNAL_BASE } from "../frame/exit-codes.js";
 

@@ -20,7 +20,7 @@ export interface View {
 export const USUAL_WATCH = "2s";
 
 /**
- * Reads every `intervalMs` until INT, TERM or HUP. An unreachable Redis is reported once, and then tried again.
+ * Reads every `intervalMs` until INT, TERM, HUP or QUIT. An unreachable Redis is reported once, and then tried again.
  *
  * @returns the exit code
  * @throws the first error of `read`, and later every error except an unreachable Redis

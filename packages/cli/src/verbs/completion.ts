@@ -28,7 +28,7 @@ which it reads from Redis.
   },
 };
 
-/** Search two parent folders, because this file may be bundled. */
+/** Searches two parent folders, because this file may be bundled. */
 function placeOf(file: string): URL {
   for (const up of ["../completions/", "../../completions/"]) {
     const place = new URL(`${up}${file}`, import.meta.url);

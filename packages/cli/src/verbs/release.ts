@@ -159,7 +159,7 @@ async function releaseFirst(
   return false;
 }
 
-/** Publishes who force-released the lock. A live holder also reports its loss; a dead one cannot. */
+/** Records in the history who force-released the lock. A live holder also reports its loss; a dead one cannot. */
 async function publishForced(
   { common, streams }: Call,
   { holdfast }: Connection,

@@ -24,8 +24,8 @@ resource refuse a lower term than one it has seen.
                           exit 75)
   -m, --message TEXT      the label, shown in lists; with --resign the reason
 
-      --who               print the leader, its value and term, since when it
-                          leads, and the number of changes in the last day
+      --who               print the leader, its value and term, how long it
+                          has led, and the number of changes in the last day
       --listen            print the present state and then each change, until
                           interrupted
       --resign            remove the leader whose term is --token T, and no

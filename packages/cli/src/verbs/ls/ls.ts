@@ -197,7 +197,7 @@ async function pageOf(connection: Connection, wish: Wish): Promise<Page> {
   return { rows: inOrder(rows, wish.sort), nextCursor: cursor, unreachable, more: 0 };
 }
 
-/** Reads all locks. In any order except the server's, the first lock may be the last one that is read. */
+/** Reads all locks, because the lock that comes first in the requested order may be the last one read. */
 async function firstOfAll(connection: Connection, wish: Wish): Promise<Page> {
   const { pattern, kinds, holder, includeFree, limit } = wish;
   const { locks, unreachable, isComplete } = await surveyAll(connection.holdfast, {

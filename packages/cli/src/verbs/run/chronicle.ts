@@ -21,7 +21,7 @@ export class Chronicle {
     this.#about = about;
   }
 
-  /** Adds an event after those that were added before. */
+  /** Adds an event after all earlier ones. */
   add(event: Omit<HistoryEvent, "kind" | "name" | "label">): void {
     const happenedAtMs = performance.now();
     this.#last = this.#last.then(() => this.#write(event, happenedAtMs)).catch(() => {});

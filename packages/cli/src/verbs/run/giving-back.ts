@@ -7,10 +7,10 @@ import { formatMs, sleep } from "../../frame/durations.js";
 import type { RunPlan } from "./flags.js";
 import type { Report } from "./report.js";
 
-/** How the hold ended: released, left on the server to expire, or lost without the run noticing before. */
+/** How the hold ended: released, left on the server to expire, or lost without the run noticing earlier. */
 export type GivenBack = "released" | "left" | "lost";
 
-/** Redis may be the cause of the loss, and the caller who waits for the exit code should not wait for Redis too. */
+/** Redis may be the cause of the loss, and a caller that waits for the exit code should not also wait for Redis. */
 const LONGEST_GOODBYE_MS = 500;
 
 /**

@@ -4,7 +4,7 @@ import type { SignalDesk } from "../../child/signals.js";
 import { Stopwatch } from "../../child/stopwatch.js";
 import type { WatchedLease } from "../../child/supervision.js";
 
-/** The longest time between two checks, because the clock may be set and the host may sleep. */
+/** Maximum time between two checks. It is short because the clock may be set and the host may sleep. */
 const CHECK_MAX_MS = 250;
 
 /**

@@ -4,7 +4,10 @@ import { plain } from "@holdfast/console/text";
 import { type Lease, LeaseLostError } from "holdfast";
 import { formatMs } from "../../frame/durations.js";
 
-/** Returns `unconfirmed` if the lease is not over yet, because the child is ended before the lease can end. */
+/**
+ * Returns the reason for the loss. `unconfirmed` means that the lease still runs, because the child is ended before the
+ * lease can end.
+ */
 export function lossReason(lease: Lease): string {
   const why: unknown = lease.signal.reason;
   if (why instanceof LeaseLostError) return why.reason;

@@ -4,7 +4,7 @@ import { plain } from "@holdfast/console/text";
 import type { Holder, Pause } from "holdfast";
 import { formatMs } from "../../frame/durations.js";
 
-/** For example `ci-7/4211 (api)`. For a client that is not from Holdfast, whatever is known of it. */
+/** For example `ci-7/4211 (api)`. For a client that is not a Holdfast client, whatever is known about it. */
 export function processOf({
   host,
   pid,
@@ -24,7 +24,7 @@ export function ungrantedMessage(name: string, kind: string): string {
 
 /**
  * For example `deploy is held by ci-7/4211 (api) since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"`.
- * `nowMs` is by the server's clock, like all times of holders and pauses.
+ * `nowMs` is server time, as are all times of holders and pauses.
  */
 export function heldMessage(name: string, holder: Holder | undefined, nowMs: number): string {
   if (holder === undefined) return `${plain(name)} is held by another client`;

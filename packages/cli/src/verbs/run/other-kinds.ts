@@ -1,9 +1,9 @@
 /**
  * Refuses a name that is in use as another kind, before the first attempt.
  *
- * Each kind has separate keys, so a mutex and a read-write lock of the same name do not exclude each other. Users of
+ * Each kind has separate keys, so a mutex and a read-write lock with the same name do not exclude each other. Users of
  * flock expect that they do, because plain flock and `flock -s` exclude each other. Two runs that start at the same
- * moment can both pass this check, and the library's own acquire does not make it.
+ * moment can both pass this check, and the library's acquire does not repeat it.
  */
 
 import { plain } from "@holdfast/console/text";
@@ -20,7 +20,7 @@ const KINDS: Readonly<Record<string, { readonly called: string; readonly remedy:
 };
 
 /**
- * Inspects the other kinds with this name. Sends one write and one read to the server.
+ * Inspects the other kinds with this name, all at the same time.
  *
  * @throws CliError 65  the name is held or awaited as another kind
  */

@@ -8,7 +8,7 @@ import type { RunPlan } from "./flags.js";
 import { processOf } from "./messages.js";
 import { Refusal } from "./refusal.js";
 
-/** Redis may be unreachable. Then the record of the run stays without an end. */
+/** Timeout for recording the end of a run. If Redis is unreachable, the record stays without an end. */
 const LONGEST_NOTE_MS = 1_000;
 
 /** The period of one run, read before its jitter and its wait. */
@@ -35,7 +35,7 @@ export class PeriodRun {
    * Marks the period as used by this run, immediately after the lease was granted.
    *
    * @throws Refusal  another run has used the period
-   * @throws StoreError, LeaseLostError  as the library; the period may count as used
+   * @throws StoreError, LeaseLostError  as in the library; the period may count as used
    */
   async enter(lease: Lease): Promise<void> {
     const { oncePer, untilSuccess, name } = this.#plan;

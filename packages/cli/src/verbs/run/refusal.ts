@@ -6,7 +6,10 @@ export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly outcome: Outcome;
   readonly holder: Holder | undefined;
-  /** With failover grace: the time when grants resume. */
+  /**
+   * With failover grace, when grants resume; with `already-done`, when the next run may start. Server time in ms since
+   * 1970.
+   */
   readonly resumesAtMs: number | undefined;
   /** A second line: the state of the holder, and what to do. */
   advice: string | undefined;

@@ -36,7 +36,10 @@ export interface Result {
   readonly heldMs: number | null;
   /** The holder that blocked the lock, if there was one. */
   readonly holder: object | null;
-  /** With failover grace: the time when grants resume. */
+  /**
+   * With failover grace, when grants resume; with `already-done`, when the next run may start. Server time in ms since
+   * 1970.
+   */
   readonly resumesAtMs?: number;
 }
 

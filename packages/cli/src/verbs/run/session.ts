@@ -63,7 +63,7 @@ export class Session {
     this.#desk = desk;
   }
 
-  /** @returns the exit code; rejects only after an internal error that was already reported */
+  /** @returns the exit code; never rejects, because errors are reported here */
   async carryOut(): Promise<number> {
     try {
       if (this.#plan.isUntilEof) this.#followInput();
@@ -96,7 +96,7 @@ export class Session {
   }
 
   /**
-   * Adds advice to a refusal if the client of the holder is gone. Imported on demand, because most runs are not
+   * Adds advice to a refusal if the client of the holder is gone. Imports the code on demand, because most runs are not
    * refused.
    */
   async #advise(connection: Connection, refusal: Refusal): Promise<void> {
@@ -107,8 +107,8 @@ export class Session {
   }
 
   /**
-   * Closes the connection. Closing also releases what is held, so a lease that `--min-hold` leaves on the server is
-   * left by disconnecting instead.
+   * Closes the connection. Closing also releases what is held. So if `--min-hold` leaves the lease on the server, it
+   * only disconnects.
    */
   async #leave(connection: Connection): Promise<void> {
     if (this.#desk.interruption === undefined) await this.#chronicle?.settled();

@@ -21,7 +21,7 @@ export interface SoughtLock extends ChosenLock {
 
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 2_000;
-/** A failover grace may be shortened and then ends early, so check again after at most this time. */
+/** A failover grace may be cut short, so check again after at most this time. */
 const LONGEST_GRACE_SLEEP_MS = 1_000;
 /** After this time, a person at a terminal expects a message. */
 const NOTICE_AFTER_MS = 2_000;
@@ -34,11 +34,11 @@ export interface Obtained {
 }
 
 /**
- * Waits as long as the plan allows.
+ * Acquires the lock, and waits for it as long as the plan allows.
  *
  * @param signal  ends the wait immediately; then this rejects with its reason, and nothing is held
  * @throws Refusal     busy, wait over, paused, or failover grace; nothing is held
- * @throws StoreError  Redis was unreachable until the wait was over, or refuses
+ * @throws StoreError  Redis was unreachable until the wait was over, or refused the request
  */
 export async function obtain(
   chosen: SoughtLock,
@@ -117,7 +117,7 @@ async function busy({ lock, serverNowMs }: SoughtLock): Promise<Refusal> {
 /**
  * Finds the result of a wait that ended without a lease.
  *
- * @returns a lease after all, if the lock is free by now
+ * @returns a lease after all, if the lock is free now
  */
 async function verdict(chosen: SoughtLock, plan: RunPlan, error: unknown, signal: AbortSignal): Promise<Lease> {
   const { name, waitMs } = plan;
@@ -160,8 +160,8 @@ function grace(name: string, resumesInMs: number, nowMs: number): Refusal {
 }
 
 /**
- * Reports once who holds the lock: to programs when the wait starts, to people when it takes long. Asks only then
- * whether anyone reads the report, because that opens stderr, and a lock that is granted soon needs no report.
+ * Reports the holder once: to programs when the wait starts, and to people when it takes long. Checks only then whether
+ * anyone reads the report, because the check opens stderr, and a quick grant needs no report.
  */
 class WaitNotice {
   readonly #chosen: SoughtLock;
@@ -214,7 +214,7 @@ class WaitNotice {
   }
 }
 
-/** This run is one of the waiters. */
+/** The count includes this run, so 1 means that no other client waits. */
 function ahead(waiterCount: number): string {
   return waiterCount > 1 ? `, and ${waiterCount} wait` : "";
 }

@@ -18,7 +18,7 @@ export interface Page {
   /** The uses of the name, the most informative first. */
   readonly found: readonly Found[];
   readonly history: readonly HistoryEntry[];
-  /** The time of the reading, by the server's clock. */
+  /** Server time of the reading, in ms since 1970. */
   readonly atMs: number;
   readonly out: Streams["stdout"];
   readonly color: "auto" | "always" | "never";
@@ -51,7 +51,7 @@ function lockLines(lock: ShownLock, atMs: number, paint: Paint): string[] {
   if (leader !== undefined) lines.push(`  value    ${leader.value === "" ? "-" : plain(leader.value)}`);
   if (permits !== undefined) lines.push(`  permits  ${permits.used} of ${permits.limit ?? "?"} in use`);
   if (waiterCount > 0) {
-    const more = waiterCount > waiters.length ? `, of whom the first ${waiters.length} are` : "";
+    const more = waiterCount > waiters.length ? `; the first ${waiters.length}:` : "";
     lines.push(`  waiting  ${waiterCount}${more}`);
     lines.push(
       ...indented(
