@@ -9,7 +9,7 @@
  * page is in the fragment (`#/locks?q=…`), which access logs do not record; `#token=…` is the fragment that signs in.
  *
  * Rules for all routes:
- * - Every document has `v: 1` and `atMs`, the Redis server's clock in ms since 1970 when the document was made. All
+ * - Every document has `v: 1` and `atMs`, the Redis server time in ms since 1970 at which the document was made. All
  *   instants use that clock, so browsers count down independently of their own clock. Fields are added, never renamed.
  * - `null` means none or unknown. Names, labels, values and reasons are untrusted: render them as text only.
  * - A lease is given by the instant at which it ends (`expiresAtMs`), so a row changes only if its lock does.
@@ -53,7 +53,7 @@ export const ROUTES = {
   historyCsv: "GET api/history.csv?… as above -> text/csv, as a download",
   redis: "GET api/redis -> RedisAnswer (200 also when Redis is down: it then says so)",
   doctor: "GET api/doctor -> DoctorAnswer of the last run",
-  runDoctor: "POST api/doctor {} -> DoctorAnswer of a new run, at most one each 10 s",
+  runDoctor: "POST api/doctor {} -> DoctorAnswer of a new run, at most one every 10 s",
   events: "GET api/events?topics=locks,lock&kind=&name= -> text/event-stream, see StreamEvents",
   release: "POST api/actions/release ReleaseBody -> ActionAnswer               (allow: release)",
   releaseClient: "POST api/actions/release-client ReleaseClientBody -> ActionAnswer  (allow: release)",

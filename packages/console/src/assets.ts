@@ -44,7 +44,7 @@ export class Assets {
 
   #complain(res: ServerResponse): true {
     const text =
-      "The pages of the console were not built. npm run build makes them; the API below api/ works without.\n";
+      "The pages of the console were not built. npm run build makes them; the API below api/ works without them.\n";
     send(res, 501, { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store" }, text);
     return true;
   }

@@ -4,10 +4,10 @@ import type { ActionName } from "./api.js";
 
 /** An attempted action. */
 export interface AuditLine {
-  /** The Redis server's clock, in ms since 1970. */
+  /** Redis server time, in ms since 1970. */
   readonly atMs: number;
   readonly action: ActionName;
-  /** The kind of the lock; or `client`, and then `name` is its id. */
+  /** The kind of the lock; `client` if `name` is the id of a client; or `once` if it names a call of `once`. */
   readonly kind: string;
   readonly name: string;
   readonly token: number | null;
@@ -17,13 +17,14 @@ export interface AuditLine {
   readonly address: string;
   readonly reason: string;
   /**
-   * `refused`: nothing was done because the page was out of date. `unknown`: no reply came, so it may have been done.
+   * `refused`: nothing was done, for example because the page was out of date. `unknown`: no reply came, so it may have
+   * been done.
    */
   readonly outcome: "done" | "refused" | "forbidden" | "unknown" | "failed";
   readonly detail: string;
 }
 
-/** Receives the audit lines. Errors that it throws are ignored, because the action has already happened. */
+/** Receives the audit lines. If it throws, the line goes to stderr instead, and the request continues. */
 export type Audit = (line: AuditLine) => void;
 
 /** Writes one line of JSON to stderr. JSON escapes line breaks in names. */
@@ -31,7 +32,7 @@ export function auditToStderr(line: AuditLine): void {
   stderr.write(`${JSON.stringify({ audit: line })}\n`);
 }
 
-/** Wraps an audit function so that its errors are ignored. */
+/** Wraps an audit function. If it throws, the line goes to stderr instead. */
 export function guarded(audit: Audit): Audit {
   return (line) => {
     try {

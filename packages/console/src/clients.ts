@@ -7,7 +7,7 @@ import { clientIdOf, holdersOf, type ViewContext } from "./views.js";
 /** The recorded clients, by client id. */
 export type KnownClients = ReadonlyMap<string, ClientEntry>;
 
-/** The most holds shown per client. */
+/** Maximum number of holds shown per client. */
 const MOST_HOLDS = 100;
 
 /** Reads the client records. @throws the errors of the library */
@@ -18,8 +18,8 @@ export async function readClients(holdfast: Holdfast): Promise<KnownClients> {
 }
 
 /**
- * Returns a function that tells whether a client that holds or waits is gone. Without a record the answer is null,
- * because a new client may not have written its record yet.
+ * Returns a function that tells whether a client that holds or waits is gone. It returns null without a record, because
+ * a new client may not have written its record yet.
  */
 export function deadIn(known: KnownClients | undefined): (clientId: string) => boolean | null {
   return (clientId) => {

@@ -56,7 +56,7 @@ export async function readEntry(
   const entries = await lookUp(holdfast, place.name, { includeFree: true });
   const entry =
     place.key === undefined ? entries.find(({ kind }) => kind === place.kind) : await mappedEntry(holdfast, place);
-  if (entry === undefined) throw new RangeError(`there is no kind ${place.kind} here`);
+  if (entry === undefined) throw new RangeError(`this topology has no locks of kind ${place.kind}`);
   const otherKinds = entries
     .filter(({ kind, state }) => kind !== place.kind && state !== "free")
     .map(({ kind }) => kind);

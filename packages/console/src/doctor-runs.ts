@@ -34,7 +34,7 @@ export class DoctorRuns {
     if (this.#running === undefined && waitMs > 0 && waitMs <= EVERY_MS) {
       const seconds = Math.ceil(waitMs / 1_000);
       const headers = { "Retry-After": String(seconds) };
-      throw new HttpProblem(429, "busy", `It ran just now. Try again in ${seconds} s.`, { headers });
+      throw new HttpProblem(429, "busy", `The doctor ran just now. Try again in ${seconds} s.`, { headers });
     }
     this.#running ??= this.#examine().finally(() => {
       this.#running = undefined;

@@ -23,7 +23,7 @@ export interface Exchange {
    */
   readonly path: string | undefined;
   readonly query: URLSearchParams;
-  /** The address of the socket. Forwarding headers of a proxy are not trusted. */
+  /** The address of the socket. Forwarding headers from a proxy are not trusted. */
   readonly address: string;
   /** Whether the browser uses https, to this server or to a proxy in front of it. */
   readonly isSecure: boolean;
@@ -72,7 +72,7 @@ function split(url: string): [string, string] {
   return at < 0 ? [url, ""] : [url.slice(0, at), url.slice(at + 1)];
 }
 
-/** The most bytes of a body, which has only a few fields: a name has at most 512 bytes, a reason at most 256. */
+/** Maximum size of a body. It has only a few fields: a name has at most 512 bytes, a reason at most 256. */
 const MOST_BYTES = 16_384;
 
 /**

@@ -7,23 +7,23 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** The library's limit for reasons. */
 const MOST_WORD_BYTES = 256;
 
-/** The reason of an action, shown to the holder and written to the audit line. @throws HttpProblem 400 */
+/** The reason for an action, shown to the holder and written to the audit line. @throws HttpProblem 400 */
 export function reasonOf(fields: Fields): string {
   const reason = fields.reason;
   const text = typeof reason === "string" ? reason.trim() : "";
   const bytes = Buffer.byteLength(text);
   if (bytes >= 1 && bytes <= MOST_WORD_BYTES && !/\p{Surrogate}/u.test(text)) return text;
-  throw badRequest(`reason must be a text of 1 to ${MOST_WORD_BYTES} bytes: everyone affected sees it.`);
+  throw badRequest(`reason must be a string of 1 to ${MOST_WORD_BYTES} bytes: everyone affected sees it.`);
 }
 
 /** A non-empty string. @throws HttpProblem 400 */
 export function textOf(fields: Fields, field: string, mostBytes: number): string {
   const text = fields[field];
   if (typeof text === "string" && text !== "" && Buffer.byteLength(text) <= mostBytes) return text;
-  throw badRequest(`${field} must be a text of 1 to ${mostBytes} bytes.`);
+  throw badRequest(`${field} must be a string of 1 to ${mostBytes} bytes.`);
 }
 
-/** An integer from 1. @throws HttpProblem 400 */
+/** An integer, 1 to `most`. @throws HttpProblem 400 */
 export function wholeOf(fields: Fields, field: string, most: number): number {
   const number = fields[field];
   if (typeof number === "number" && Number.isSafeInteger(number) && number >= 1 && number <= most) return number;

@@ -30,7 +30,7 @@ export async function readOnce({ reader, link }: Core, { res, query }: Exchange,
       return await surveyOnce(holdfast, {
         limit,
         ...(cursor === undefined ? {} : { cursor }),
-        // The text matches part of the key, unless it contains a pattern.
+        // Without wildcards, the text matches any part of the key.
         ...(pattern === undefined ? {} : { pattern: /[*?[]/.test(pattern) ? pattern : `*${pattern}*` }),
         ...(state === undefined ? {} : { states: [state] }),
       });
@@ -72,11 +72,11 @@ function howOf({ how, value }: Ask["fields"]): "release" | { readonly value: unk
   if (how === "release") return how;
   if (how !== "done") throw badRequest('how must be "release" or "done".');
   if (typeof value !== "string" || Buffer.byteLength(value) > MOST_VALUE_BYTES)
-    throw badRequest(`value must be a text of JSON, at most ${MOST_VALUE_BYTES} bytes.`);
+    throw badRequest(`value must be a string of JSON, at most ${MOST_VALUE_BYTES} bytes.`);
   try {
     return { value: JSON.parse(value) as unknown };
   } catch {
-    throw badRequest('value must be JSON, such as null, 5, "a text" or {"paid":true}.');
+    throw badRequest('value must be JSON, such as null, 5, "a string" or {"paid":true}.');
   }
 }
 

@@ -114,13 +114,13 @@ export function checkSettings(options: ConsoleSettings, known: readonly string[]
   if (authorize !== undefined && typeof authorize !== "function")
     throw new TypeError(`authorize must be a function; got ${shown(authorize)}`);
   if (token !== undefined && (typeof token !== "string" || token.length < 16 || token.length > 1_024)) {
-    throw new RangeError("token must be a text of 16 to 1024 characters");
+    throw new RangeError("token must be a string of 16 to 1024 characters");
   }
   if (secret !== undefined && (typeof secret !== "string" || secret.length < 32)) {
-    throw new RangeError("secret must be a text of at least 32 characters");
+    throw new RangeError("secret must be a string of at least 32 characters");
   }
   if (env !== undefined && (typeof env !== "string" || env.length < 1 || env.length > 32)) {
-    throw new RangeError(`env must be a text of 1 to 32 characters; got ${shown(env)}`);
+    throw new RangeError(`env must be a string of 1 to 32 characters; got ${shown(env)}`);
   }
   if (typeof pollMs !== "number" || !(pollMs >= 100 && pollMs <= 60_000)) {
     throw new RangeError(`pollMs must be 100 to 60000; got ${shown(pollMs)}`);

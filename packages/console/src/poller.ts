@@ -132,20 +132,21 @@ export class Poller {
       }
     } catch (error) {
       restMs = this.#link.pauseMs > 0 ? this.#link.pauseMs : this.#pollMs;
-      // A cursor may be of no use to a server that comes back, so the list is read from its beginning.
+      // The cursor may be invalid when the server comes back, so the list is read from its beginning.
       this.#snapshot = { ...this.#snapshot, listing: null };
       this.#reportError(error);
       throw error;
     } finally {
       if (this.#watchers.size > 0 && !this.#isClosed) {
-        // `unref` lets a process end that has nothing else to do.
+        // `unref`: the timer alone must not keep the process running.
         this.#timer = setTimeout(() => void this.fresh().catch(() => {}), restMs).unref();
       }
     }
   }
 
   /**
-   * Reads the topics of a new page first and alone, so it does not wait for a long list that another viewer watches.
+   * Reads the topics of a new page first and alone, so that it does not wait for a long list that another viewer
+   * watches.
    */
   #topicsToRead(): Pick<Wanted, "topics" | "isWhole"> & { readonly isSome: boolean } {
     const asked = new Set(this.#asked);

@@ -25,7 +25,7 @@ const FACTS_EVERY_MS = 5_000;
 export interface Wanted {
   readonly topics: ReadonlySet<Topic>;
   readonly locks: readonly LockPlace[];
-  /** Whether a request waits for all locks. Otherwise the first read of them is only as long as one page. */
+  /** Whether a request waits for all locks. Otherwise the first read returns only one page. */
   readonly isWhole: boolean;
 }
 
@@ -46,7 +46,7 @@ async function surveyFor(
   readList: () => Promise<Found>,
 ): Promise<Found | undefined> {
   const kinds = [...topics].flatMap((topic) => KIND_OF[topic] ?? []);
-  // Each kind on its own, so that many locks of one do not leave out those of the other.
+  // Reads each kind separately, so that many locks of one kind do not displace those of the other.
   const ofKinds = async (): Promise<Found> => {
     const read = await Promise.all(kinds.map((kind) => surveyAll(holdfast, { kinds: [kind], most: MOST_FOLLOWED })));
     return { locks: read.flatMap(({ locks }) => locks), isComplete: read.every(({ isComplete }) => isComplete) };

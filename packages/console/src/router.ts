@@ -98,7 +98,7 @@ async function login(core: Core, exchange: Exchange): Promise<void> {
   const token = textOf(fields, "token", 1_024);
   const { name = "" } = fields;
   if (typeof name !== "string" || name.length > LONGEST_NAME || /\p{Cc}|\p{Surrogate}/u.test(name)) {
-    throw badRequest(`name must be a text of at most ${LONGEST_NAME} characters.`);
+    throw badRequest(`name must be a string of at most ${LONGEST_NAME} characters.`);
   }
   const { viewer, cookie } = core.access.signIn(exchange, token, name.trim() || "console");
   sendJson(exchange.res, sessionAnswer(core, viewer), { "Set-Cookie": cookie });
@@ -121,7 +121,7 @@ async function events(core: Core, exchange: Exchange, viewer: Viewer): Promise<v
   const named = { kind: query.get("kind"), name: query.get("name"), key: query.get("key") };
   const lock = topics.has("lock") ? placeOf(named) : undefined;
   if (lock !== undefined && !(await new Visibility(viewer).ofName(lock.name))) {
-    throw new HttpProblem(403, "forbidden", "You may not see a lock of that name.");
+    throw new HttpProblem(403, "forbidden", "You may not see a lock with that name.");
   }
   if (exchange.req.method === "HEAD") return send(res, 200, { "Content-Type": "text/event-stream" }, "");
   const { allow, poller, link, reader } = core;

@@ -25,7 +25,7 @@ export interface Snapshot {
   readonly atMs: number;
   readonly rows: ReadonlyMap<string, KeptRow> | null;
   readonly isCut: boolean;
-  /** True if the rows are only those of `listing`. The clients have such a mark of their own. */
+  /** True if the rows are only those of `listing`. The clients have a separate flag. */
   readonly isPartial: boolean;
   /** Where the first read of the list continues; null if no such read is under way. */
   readonly listing: Listing | null;
@@ -51,14 +51,17 @@ export const NOTHING: Snapshot = {
   redis: null,
 };
 
-/** Whether a topic was read to its end. @param lock  the `lockKey` of the lock, for the topic `lock` */
+/** Whether a topic was read completely. @param lock  the `lockKey` of the lock, for the topic `lock` */
 export function hasTopic(snapshot: Snapshot, topic: Topic, lock: string | undefined): boolean {
   if (topic === "lock") return lock !== undefined && snapshot.details.has(lock);
   if (topic === "locks") return snapshot.rows !== null && !snapshot.isPartial;
   return snapshot[topic] !== null && (topic !== "clients" || snapshot.clients?.isPartial === undefined);
 }
 
-/** Combines a read of some topics with the previous state of all others. A part that was not read on is dropped. */
+/**
+ * Combines a read of some topics with the previous state of all others. An incomplete list whose read did not continue
+ * is dropped.
+ */
 export function completed(found: Snapshot, before: Snapshot): Snapshot {
   const { rows, isCut, isPartial } = found.rows === null && !before.isPartial ? before : found;
   return {

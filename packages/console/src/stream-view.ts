@@ -53,7 +53,7 @@ export class StreamView {
     if (change.store !== undefined) visible.store = change.store;
     if (change.locks !== undefined && topics.has("locks")) {
       const [changed, removed] = await Promise.all([seen.rows(change.locks.changed), seen.rows(change.locks.removed)]);
-      // A change of only foreign locks is not sent, because it would reveal their activity.
+      // A change of only locks that this viewer may not see is not sent, because it would reveal their activity.
       const isOurs = viewer.seesAll || changed.length + removed.length > 0;
       if (isOurs) visible.locks = { changed, removed: removed.map(({ id }) => id), isCut: change.locks.isCut };
     }

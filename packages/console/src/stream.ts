@@ -19,7 +19,7 @@ const MOST_STREAMS = 200;
 /** How long the poller continues after a stream has ended. */
 const LINGER_MS = 3_000;
 const MOST_LINGERING = 20;
-/** The most changes, and rows in them, that are kept for reconnecting viewers. */
+/** Maximum number of changes, and of rows in them, kept for reconnecting viewers. */
 const MOST_KEPT = 256;
 const MOST_KEPT_ROWS = 20_000;
 /** A stream with more unsent bytes is slow. */

@@ -15,7 +15,7 @@ const URL_WITH_SECRET = /\b(rediss?:\/\/)(\S*)@/gi;
 /** Passwords that this process was given, in case an error message contains one. */
 const secrets = new Set<string>();
 
-/** Makes `redact` remove this secret from every text. Secrets too short to tell from ordinary words are ignored. */
+/** Makes `redact` remove this secret from every string. Secrets too short to tell from ordinary words are ignored. */
 export function keepSecret(secret: string | undefined): void {
   if (secret !== undefined && secret.length > 3) secrets.add(secret);
 }

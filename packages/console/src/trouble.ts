@@ -63,7 +63,7 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
   ],
   [
     /protected mode|DENIED/i,
-    "Redis is in protected mode and refuses clients of other machines.",
+    "Redis is in protected mode and refuses clients on other machines.",
     "Set a password or an ACL user; do not only switch the mode off.",
   ],
   [

@@ -13,16 +13,16 @@ export type Redaction = ReadonlySet<"label" | "value">;
 /** The settings for rows. */
 export interface ViewContext {
   readonly redact: Redaction;
-  /** The server's clock when the entries were read, in ms since 1970. */
+  /** Server time in ms since 1970 when the entries were read. */
   readonly nowMs: number;
 }
 
 /**
- * A lease end that differs less than this from the previous one is not updated, because the difference is invisible
+ * A lease end that differs by less than this from the previous one is not updated, because the difference is invisible
  * on a bar.
  */
 const SAME_END_MS = 500;
-/** The most holders in a row of the list. */
+/** Maximum number of holders in a row of the list. */
 const IN_A_ROW = 3;
 
 /** The id of a lock. */

@@ -1,6 +1,6 @@
 /**
- * Records when the console first saw each waiter of the locks shown in detail, because queues store the order but no
- * times.
+ * Records when the console first saw each waiter of the locks shown in detail, for queues that do not store when a
+ * waiter joined.
  */
 
 /** The first-seen times of current waiters. */

@@ -27,7 +27,7 @@ export interface OnceRow {
   readonly holder: Pick<HolderView, "host" | "pid" | "app" | "clientId"> | null;
 }
 
-/** Response of GET api/once, in no order. Not part of the stream, because there may be very many. */
+/** Response of GET api/once, in no particular order. Not part of the stream, because there may be very many. */
 export interface OnceAnswer extends Stamped {
   readonly rows: readonly OnceRow[];
   /** Send it as `cursor` to get the next page; null: this is the last page. */

@@ -12,7 +12,7 @@ export type StoreView =
       /** The error in plain words, without secrets. */
       readonly error: string;
       readonly sinceAtMs: number;
-      /** The number of attempts since then. */
+      /** The number of attempts since `sinceAtMs`. */
       readonly attempt: number;
       readonly nextTryAtMs: number;
       /** The doctor's hint for this error. */

@@ -10,7 +10,9 @@ export const ACTIONS: readonly ActionName[] = ["release", "pause", "resume", "re
 /** GET api/session */
 export interface SessionAnswer extends Stamped {
   readonly isSignedIn: boolean;
-  /** `token`: show the sign-in form; `mounted`: the surrounding application authorizes, there is no form. */
+  /**
+   * `token`: show the sign-in form; `mounted`: the surrounding application authorizes visitors, and there is no form.
+   */
   readonly login: "token" | "mounted";
   /** The visitor's name for audit lines; null when signed out. */
   readonly who: string | null;
