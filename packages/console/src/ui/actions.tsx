@@ -74,7 +74,7 @@ export function ActionForm(props: ActionFormProps): JSX.Element {
     } catch (error) {
       const problem = error instanceof RequestError ? error.problem : undefined;
       setProblem(problem ?? (error instanceof Error ? error.message : "It failed."));
-      setTyped(""); // whatever is done next is done on purpose
+      setTyped(""); // the user must confirm the next attempt again
       if (problem !== undefined && (problem.code === "stale" || problem.code === "not-held")) onStale?.(problem);
     } finally {
       setSending(false);

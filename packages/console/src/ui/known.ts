@@ -47,8 +47,8 @@ export interface LocksKnown {
 export type Liveness = "connecting" | "loading" | "live" | "down" | "polling" | "offline" | "stopped";
 
 /**
- * Merges an update. In a complete state, null means that the topic was not read yet, so the previous data stays. It also
- * stays while a part is all that was read again, so that a list that was complete does not shrink and grow.
+ * Merges an update. In a complete state, null means that the topic was not read yet, so the previous data stays. It
+ * also stays while only a part was read again, so that a complete list does not shrink and grow.
  */
 export function merged(known: Known, news: StreamState | StreamChange, isWhole: boolean): Known {
   const { locks, v: _v, atMs: _atMs, ...others } = news as StreamChange & Stamped;

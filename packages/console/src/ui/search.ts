@@ -12,7 +12,7 @@ export interface Search {
   readonly lockCount: number | null;
   /** Whether locks are still being read, so that more may match. */
   readonly isReading: boolean;
-  /** Whether it ended early because enough locks match. */
+  /** Whether the search ended early because enough locks match. */
   readonly isCut: boolean;
 }
 

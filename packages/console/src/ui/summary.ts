@@ -29,10 +29,7 @@ export function mayDeadlock(rows: readonly LockRow[]): boolean {
   return rows.some(({ holderCount, waiterCount }) => holderCount > 0 && waiterCount > 0);
 }
 
-/**
- * Whether the typed text is the name, either unchanged or as displayed: control characters can be copied, but not
- * typed.
- */
+/** Whether the typed text is the name, either unchanged or as displayed. Control characters cannot be typed. */
 export function isNameTyped(typed: string, name: string): boolean {
   return typed === name || typed === plain(name);
 }

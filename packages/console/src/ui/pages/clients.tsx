@@ -145,7 +145,7 @@ function Life({ client }: { readonly client: ClientView }): JSX.Element {
   return <StateMark shape={shape} word={lifeWord(client)} />;
 }
 
-/** A count, with a plus if it may be more. While the locks are being read, a count of none says nothing yet. */
+/** A count, with a plus if it may be more. While the locks are being read, a count of 0 means nothing yet. */
 function SoFar({ n, state: { isCut, isPartial } }: { readonly n: number; readonly state: Extent }): JSX.Element {
   if (n === 0 && isPartial) return <span class="none">…</span>;
   return (

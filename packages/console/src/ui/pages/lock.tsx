@@ -131,10 +131,7 @@ function PauseNote({ lock: { row } }: { readonly lock: LockAnswer }): JSX.Elemen
   );
 }
 
-/**
- * A note for each shown holder whose client is gone: since when, and when its lease ends. It keeps the lock until
- * then.
- */
+/** A note for each shown holder whose client is gone: for how long, and when its lease, and so its hold, ends. */
 function GoneNote({ lock: { row, holders } }: { readonly lock: LockAnswer }): JSX.Element | null {
   if (row.goneCount === 0) return null;
   return (
@@ -182,7 +179,7 @@ function OtherKinds({ lock: { row, otherKinds } }: { readonly lock: LockAnswer }
           <a href={lockHref({ kind, name: row.name })}>{kind}</a>
         </span>
       ))}
-      . Kinds have keys of their own: they do not exclude each other.
+      . Each kind has separate keys, so these locks do not exclude each other.
     </p>
   );
 }
@@ -254,7 +251,7 @@ function HoldersTable({ lock }: { readonly lock: LockAnswer }): JSX.Element {
   );
 }
 
-/** The most commands shown below the table; each takes a full row. */
+/** Maximum number of commands shown below the table, because each takes a full row. */
 const MOST_COMMANDS = 3;
 
 interface HoldersRowsProps {

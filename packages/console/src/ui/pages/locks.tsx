@@ -81,7 +81,7 @@ export function LocksPage(): JSX.Element {
   const search = useSearch(locks?.isCut === true && !isPartial && isFiltered ? q : "");
   if (locks === undefined) return <Loading what="locks" />;
   const followed = [...locks.rows.values()];
-  // Of a lock that both have, the stream has the newer state.
+  // If both contain a lock, the stream has its newer state.
   const found = search === undefined ? [] : search.rows.filter(({ id }) => !locks.rows.has(id));
   const rows = isFiltered ? [...followed, ...found].filter((row) => fits(row, nowAtMs())) : followed;
   const isReading = isPartial || search?.isReading === true;
@@ -153,7 +153,7 @@ interface FilterBoxProps {
 
 /** The number of locks that are held, awaited, paused and gone; a click filters the list. */
 function Tallies({ rows, locks: { isCut, isPartial }, q }: TalliesProps): JSX.Element {
-  // While the locks are being read, a count of none says nothing yet.
+  // While the locks are being read, a count of 0 means nothing yet.
   const tallies = talliesOf(rows).filter(({ n }) => n > 0 || !isPartial);
   return (
     <p class="tallies">
@@ -246,7 +246,7 @@ function Empty({ q }: { readonly q: string }): JSX.Element {
 }
 
 /**
- * The error to show for a filter. Half-typed parts are no error, but an invalid duration would silently hide every
+ * The error to show for a filter. Half-typed parts are not errors, but an invalid duration would silently hide every
  * lock.
  */
 function complaintOf(q: string): string | undefined {

@@ -14,7 +14,7 @@ import { session } from "../requests.js";
 import { amend, route } from "../route.js";
 import { useStore } from "../store.js";
 
-/** The most permits drawn as squares; more are drawn as one bar, because the squares would be too small. */
+/** Maximum number of permits drawn as squares. More are drawn as one bar, because squares would be too small. */
 const SQUARES_AT_MOST = 24;
 
 const COLUMNS: readonly Column<SemaphoreView>[] = [

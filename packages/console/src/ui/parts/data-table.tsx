@@ -60,7 +60,7 @@ const NARROW_PX = 760;
 const ROW_PX = 40;
 const NARROW_ROW_PX = 60;
 
-/** The table, or the empty text if there are no rows. */
+/** The table, or `empty` if there are no rows. */
 export function DataTable<Row>(props: DataTableProps<Row>): JSX.Element {
   const { caption, columns, keyOf, empty, sort, onSort, underline, isMain = false } = props;
   const width = useViewportWidth();

@@ -1,4 +1,4 @@
-/** A chart of recent round trips to Redis as SVG: a line, its maximum, and a text with the same information. */
+/** A chart of recent round trips to Redis as SVG: a line, its maximum, and the same information as text. */
 import type { JSX } from "preact";
 import type { LatencySample } from "../../api.js";
 import { clockTime } from "../format.js";

@@ -1,4 +1,4 @@
-/** What a page says about its extent: that it loads, or that it does not have everything. */
+/** Notes on a page whose data is still loading or incomplete. */
 import type { JSX } from "preact";
 import { MOST_FOLLOWED } from "../../api.js";
 import { count, whole } from "../format.js";
@@ -9,7 +9,7 @@ export function Loading({ what }: { readonly what: string }): JSX.Element {
   return <p class="loading">Reading the {what} …</p>;
 }
 
-/** The line of a page that already shows some rows. `lockCount`: the number of locks read; null if it is private. */
+/** The note on a page that already shows some rows. `lockCount`: the number of locks read; null if it is private. */
 export function StillReading({ lockCount }: { readonly lockCount: number | null }): JSX.Element {
   return (
     <p class="note">

@@ -1,4 +1,4 @@
-/** A small line chart of about thirty points as SVG, with a text for screen readers. */
+/** A small line chart of about thirty points as SVG, with a label for screen readers. */
 import type { JSX } from "preact";
 
 const WIDTH = 84;
@@ -11,9 +11,9 @@ const SLOTS = 30;
 export interface SparkProps {
   /** Values at equal intervals, oldest first. */
   readonly points: readonly number[];
-  /** What the values count, for the text: `waiters`. */
+  /** What the values count, for the label: `waiters`. */
   readonly noun: string;
-  /** The time that they cover, for the text: `5 min`. */
+  /** The time that they cover, for the label: `5 min`. */
   readonly span: string;
 }
 

@@ -8,8 +8,8 @@ export interface Still<Row> {
 }
 
 /**
- * While the list grows, rows stay where they were first shown, and new rows come last. When it is complete it is
- * sorted, unless the pointer is on a row: then when the pointer leaves, or the page scrolls.
+ * While the list grows, rows stay where they were first shown, and new rows come last. When the list is complete, it is
+ * sorted. If the pointer is on a row, that happens once it leaves or the page scrolls.
  */
 export function useStill<Row>(
   ordered: readonly Row[],

@@ -9,7 +9,7 @@ const LANE_PX = 18;
 const BAR_PX = 12;
 const WIDTH = 1_000;
 const LANES_AT_MOST = 8;
-/** Outcomes drawn as trouble; others than these and the good ones have the color of an ordinary hold. */
+/** Outcomes drawn as trouble. All others except `held` are drawn as released. */
 const TROUBLE: ReadonlySet<HistoryOutcome> = new Set<HistoryOutcome>(["lost", "expired", "forced"]);
 
 interface Hold {
