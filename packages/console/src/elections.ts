@@ -32,7 +32,7 @@ export class Terms {
     if (seen.terms.length > MOST_TERMS) seen.terms.shift();
   }
 
-  /** When this process started to see terms of the election, on the server's clock; null if it has seen none. */
+  /** Server time at which this process first saw a term of the election; null if it has seen none. */
   watchedSince(id: string): number | null {
     return this.#seen.get(id)?.firstMs ?? null;
   }

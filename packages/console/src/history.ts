@@ -5,7 +5,7 @@ import type { Backend } from "./backend.js";
 import { badRequest } from "./problem.js";
 import { publicOwner, type ViewContext } from "./views.js";
 
-/** The most entries on the page of one lock. */
+/** Maximum number of entries on the page of one lock. */
 const OF_A_LOCK = 200;
 const MOST = 10_000;
 const A_DAY_MS = 86_400_000;

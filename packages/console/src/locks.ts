@@ -19,10 +19,10 @@ export function placeOf(given: { readonly kind: unknown; readonly name: unknown;
   const key = given.key === null || given.key === "" ? undefined : given.key;
   if (kind === undefined) throw badRequest(`kind must be one of ${LOCK_KINDS.join(", ")}.`);
   if (typeof name !== "string" || name === "" || Buffer.byteLength(name) > 512 || !isWellFormed(name)) {
-    throw badRequest("name must be a text of 1 to 512 bytes.");
+    throw badRequest("name must be a string of 1 to 512 bytes.");
   }
   if (key !== undefined && (typeof key !== "string" || kind !== "mutex")) {
-    throw badRequest("key must be a text, and only a mutex has one.");
+    throw badRequest("key must be a string, and only a mutex has one.");
   }
   return { kind, name, key };
 }

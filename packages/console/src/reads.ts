@@ -122,7 +122,7 @@ export async function readLock(core: Core, place: LockPlace, viewer: Viewer): Pr
 async function lock(core: Core, { res }: Exchange, viewer: Viewer, place: LockPlace): Promise<void> {
   if (!(await new Visibility(viewer).ofName(place.name))) {
     // The same response as for a lock that does not exist, so that it does not reveal which names exist.
-    throw new HttpProblem(403, "forbidden", "You may not see a lock of that name.");
+    throw new HttpProblem(403, "forbidden", "You may not see a lock with that name.");
   }
   sendJson(res, await readLock(core, place, viewer));
 }

@@ -16,7 +16,7 @@ export class Visibility {
     this.#viewer = viewer;
   }
 
-  /** Whether the visitor may see a lock of that name. */
+  /** Whether the visitor may see a lock with that name. */
   async ofName(name: string): Promise<boolean> {
     if (this.#viewer.seesAll) return true;
     if (performance.now() >= this.#endsMs || this.#answers.size > MOST_NAMES) {

@@ -51,7 +51,10 @@ export interface WaiterView {
   readonly label: string | null;
   readonly mode: "shared" | "exclusive";
   readonly permits: number;
-  /** When the waiter was first seen; it may have waited longer. Null if it was not seen yet. */
+  /**
+   * When the waiter joined the queue. If the queue does not record that: when this process first saw the waiter, which
+   * may have waited longer. Null if it was not seen yet.
+   */
   readonly sinceAtMs: number | null;
   /** As `HolderView.goneSinceAtMs`. */
   readonly goneSinceAtMs: number | null;
@@ -122,8 +125,8 @@ export type Samples = readonly number[];
 export const SAMPLE_SPAN_MS = 10_000;
 
 /**
- * Response of GET api/locks. With `q`, one request reads until `limit` locks match, but at most about 10,000 locks. It
- * may then have few rows or none although later pages have some, or up to 99 rows more than `limit`.
+ * Response of GET api/locks. With `q`, one request reads until `limit` locks match, but at most about 10,000 locks. The
+ * response may then have few rows or none although later pages have some, or up to 99 rows more than `limit`.
  */
 export interface LocksAnswer extends Stamped {
   readonly rows: readonly LockRow[];
@@ -134,8 +137,8 @@ export interface LocksAnswer extends Stamped {
 }
 
 /**
- * The most locks that a page follows, and the most semaphores or elections on their pages. For more, api/locks has
- * pages with a cursor.
+ * Maximum number of locks that a page follows, and of semaphores or elections on their pages. For more, read api/locks
+ * page by page with a cursor.
  */
 export const MOST_FOLLOWED = 10_000;
 

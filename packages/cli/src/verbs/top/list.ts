@@ -20,8 +20,8 @@ const RANK: Readonly<Record<Order, (hot: HotLock) => number>> = {
 };
 
 /**
- * Returns the locks with the text in name, holder or label, in that order. Equal locks are sorted by waiters and then
- * by name.
+ * Returns the locks whose name, kind, label, holder or pause contains `filter`, sorted by `order`. Ties are sorted by
+ * waiters, and then by name.
  */
 export function hottest(locks: readonly HotLock[], order: Order, filter: string): HotLock[] {
   const text = filter.toLowerCase();

@@ -6,7 +6,7 @@ import { serverNowMs } from "../../listing/server-time.js";
 /** One lock in one snapshot. */
 export interface HotLock {
   readonly lock: LockEntry;
-  /** The time of the reading, by the server's clock. */
+  /** Server time of the reading, in ms since 1970. */
   readonly atMs: number;
   readonly longestWaitMs: number | undefined;
   /** The percentage of samples in which the lock was held; undefined after the first sample. */
@@ -24,7 +24,7 @@ export interface Past {
 
 /** All locks at one point in time. */
 export interface Snapshot {
-  /** The time by the server's clock. */
+  /** Server time in ms since 1970. */
   readonly atMs: number;
   readonly locks: readonly HotLock[];
   /** False if there are more locks than were read. */
