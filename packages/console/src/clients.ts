@@ -10,7 +10,7 @@ export type KnownClients = ReadonlyMap<string, ClientEntry>;
 /** Maximum number of holds shown per client. */
 const MOST_HOLDS = 100;
 
-/** Reads the client records. @throws the errors of the library */
+/** Reads the client records. @throws errors from the library */
 export async function readClients(holdfast: Holdfast): Promise<KnownClients> {
   // Asks for no holds, because the list of locks has them with the ends of their leases.
   const found = await clients(holdfast, { locks: [] });

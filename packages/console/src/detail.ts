@@ -23,7 +23,7 @@ export interface Around {
   readonly old: LockDetail | undefined;
 }
 
-/** Reads the details. @throws the errors of the library */
+/** Reads the details. @throws errors from the library */
 export async function readDetail(backend: Backend, place: LockPlace, around: Around): Promise<LockDetail> {
   const { context, old, waits } = around;
   const [{ entry, otherKinds }, history] = await Promise.all([
@@ -48,7 +48,7 @@ export async function readDetail(backend: Backend, place: LockPlace, around: Aro
   };
 }
 
-/** Reads the lock, and which other kinds use its name. @throws the errors of the library */
+/** Reads the lock, and which other kinds use its name. @throws errors from the library */
 export async function readEntry(
   { holdfast }: Backend,
   place: LockPlace,

@@ -42,7 +42,7 @@ export class Poller {
   /** Called with the changes after each read. */
   onChange: (change: Change) => void = () => {};
 
-  /** Called with internal errors of the console, not with errors of Redis. */
+  /** Called with internal errors of the console, not with errors from Redis. */
   onError: (error: unknown) => void = () => {};
 
   constructor(link: StoreLink, reader: Reader, pollMs: number) {

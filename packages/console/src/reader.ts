@@ -39,7 +39,7 @@ const LISTS = ["locks", "clients"] as const;
 
 type Found = Pick<Surveyed, "locks" | "isComplete">;
 
-/** Reads the locks that these topics need; undefined if none. @throws the errors of the library */
+/** Reads the locks that these topics need; undefined if none. @throws errors from the library */
 async function surveyFor(
   { holdfast }: Backend,
   topics: ReadonlySet<Topic>,
@@ -81,7 +81,7 @@ export class Reader {
     this.#redact = redact;
   }
 
-  /** The server's clock if known, otherwise local time. */
+  /** Server time if known, otherwise local time. */
   nowMs(): number {
     return this.#clock.nowMs();
   }
@@ -98,7 +98,7 @@ export class Reader {
     return { redact: this.#redact, nowMs: this.nowMs() };
   }
 
-  /** Reads the wanted topics. @throws the errors of the library */
+  /** Reads the wanted topics. @throws errors from the library */
   async at(backend: Backend, { topics, locks, isWhole }: Wanted, before: Snapshot): Promise<Snapshot> {
     const reading = await this.#clock.read(backend.servers());
     if (reading !== undefined) this.#roundTrips.record(this.nowMs(), reading.roundTripMs);
@@ -192,7 +192,7 @@ export class Reader {
     return new Map(details);
   }
 
-  /** Reads one lock in detail, watched or not. @throws the errors of the library */
+  /** Reads one lock in detail, watched or not. @throws errors from the library */
   async detail(
     backend: Backend,
     place: LockPlace,
@@ -212,7 +212,7 @@ export class Reader {
     });
   }
 
-  /** Reads what `detail` needs for a lock that is not watched. @throws the errors of the library */
+  /** Reads what `detail` needs for a lock that is not watched. @throws errors from the library */
   async around(backend: Backend): Promise<{ readonly grace: GraceView | null; readonly clients: KnownClients }> {
     const [grace, clients] = await Promise.all([readGrace(backend, this.nowMs()), this.#clientsOf(backend)]);
     return { grace, clients };

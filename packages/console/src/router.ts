@@ -194,7 +194,7 @@ function notFound(): HttpProblem {
 }
 
 /**
- * The error to show. Errors of the library are shown with their message; all others are internal and only reported.
+ * The error to show. Errors from the library are shown with their message; all others are internal and only reported.
  */
 function problemOf(error: unknown): HttpProblem {
   if (error instanceof HttpProblem) return error;

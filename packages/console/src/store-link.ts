@@ -26,7 +26,7 @@ export class StoreLink {
   /** Called when the state changes, and after each attempt. */
   onChange: (store: StoreView) => void = () => {};
 
-  /** @param now  the server's clock if known */
+  /** @param now  server time if known */
   constructor(link: Link, now: () => number) {
     this.#link = link;
     this.#now = now;
@@ -48,7 +48,7 @@ export class StoreLink {
     return this.#store.state === "down" ? Math.max(0, this.#nextTryMs - performance.now()) : 0;
   }
 
-  /** Runs `work` with Redis. @throws HttpProblem 503  Redis is down; also the errors of `work` */
+  /** Runs `work` with Redis. @throws HttpProblem 503  Redis is down; also errors from `work` */
   async use<Result>(work: (backend: Backend) => Promise<Result>): Promise<Result> {
     if (this.#closing.signal.aborted) throw new HttpProblem(503, "closed", "The console is closing.");
     if (this.pauseMs > 0) throw this.#problem();

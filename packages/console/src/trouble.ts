@@ -9,7 +9,7 @@ export interface Trouble {
 
 const UNKNOWN_HINT = "Check the log of Redis and the network between it and this console, and run holdfast doctor.";
 
-/** Internal messages of client libraries that do not help an operator. */
+/** Internal messages from client libraries that do not help an operator. */
 const OF_THE_LIBRARY =
   /^(?:Command timed out|Reached the max retries|Connection is closed|Stream isn't writeable|Socket timeout)/i;
 
@@ -80,7 +80,7 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
 ];
 
 /**
- * Describes an error of any client library. Never contains a password.
+ * Describes an error from any client library. Never contains a password.
  *
  * @param connectionError  why the connection is down, for errors that only say that no reply came
  */

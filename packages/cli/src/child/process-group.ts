@@ -129,7 +129,7 @@ export class ProcessGroup {
     this.#guard?.hurry();
   }
 
-  /** Dismisses the guard: no process of this group has to be ended anymore. */
+  /** Dismisses the guard, because it need not end this group anymore. */
   letGo(): void {
     this.#guard?.dismiss();
   }

@@ -64,7 +64,7 @@ export async function connect(verb: string, common: CommonFlags, options: Connec
   };
 }
 
-/** The default name of the person who acts. Host and process id are recorded separately. */
+/** The default client name: that of the current user. Host and process id are recorded separately. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -240,7 +240,7 @@ function noDatabase(error: Error, client: Client): CliError | undefined {
   return usageError(`database ${db} does not exist on ${address}`);
 }
 
-/** The error of a cluster client says only that all nodes failed, so use the error of the last node. */
+/** A cluster client's error says only that all nodes failed, so use the error from the last node. */
 function lastOf(error: Error): Error {
   const { lastNodeError } = error as { lastNodeError?: unknown };
   return lastNodeError instanceof Error ? lastNodeError : error;

@@ -2,8 +2,8 @@
  * Defines a verb and what it receives.
  *
  * To add a verb, export a `Verb` from `src/verbs/<verb>.ts` and add its module to `frame/verbs-table.ts`. The frame
- * parses the command line with the verb's options and the common flags, and answers `--help`. It turns an error of the
- * verb into one line on stderr and an exit code. Otherwise it exits with the number that `run` resolves to.
+ * parses the command line with the verb's options and the common flags, and answers `--help`. It turns an error from
+ * the verb into one line on stderr and an exit code. Otherwise it exits with the number that `run` resolves to.
  */
 import type { Holdfast } from "holdfast";
 import type { Cluster, Redis } from "ioredis";
@@ -28,7 +28,7 @@ export interface Verb {
    * Runs the verb.
    *
    * @returns the exit code
-   * @throws CliError  one line and a code; errors of the library become 65, 69, 75 or 77, anything else 125
+   * @throws CliError  one line and a code; errors from the library become 65, 69, 75 or 77, anything else 125
    */
   run(call: Call): Promise<number>;
 }

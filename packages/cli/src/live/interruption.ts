@@ -11,8 +11,8 @@ export interface Interruption {
   /** Ends the verb without a signal, for example when the user presses a key. */
   end(): void;
   /**
-   * The exit code of a verb that a person watches until ending it: 0 after INT, because that is the usual way to end
-   * it, and otherwise 128 plus the signal.
+   * The exit code of a verb that runs until the user ends it: 0 without a signal or after INT, which is the usual way
+   * to end it; otherwise 128 plus the signal.
    */
   exitCode(): number;
   /** The exit code of a verb that has a task: 128 plus the signal, or 0 without a signal. */

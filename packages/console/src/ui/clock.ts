@@ -16,7 +16,7 @@ const SLOW_ANSWER_MS = 5_000;
 let baseAtMs = Date.now();
 let basePerformanceMs = performance.now();
 
-/** The current time on the server's clock, in ms since 1970. */
+/** The current server time, in ms since 1970. */
 export function nowAtMs(): number {
   return baseAtMs + performance.now() - basePerformanceMs;
 }

@@ -1,6 +1,6 @@
 /**
  * Searches all locks for a filter if there are more than the stream follows. The server reads them page by page, and
- * what it has found so far is shown meanwhile. The functions need no browser, so that tests can run them.
+ * the list shows what was found so far. The functions need no browser, so that tests can run them.
  */
 import type { LockRow, LocksAnswer } from "../api.js";
 import { whole } from "./format.js";

@@ -1,4 +1,4 @@
-/** Parses the reply of INFO. */
+/** Parses the reply to INFO. */
 
 /** Returns the fields by name, without the section headings. Also parses CLUSTER INFO. */
 export function parseInfo(text: string): ReadonlyMap<string, string> {

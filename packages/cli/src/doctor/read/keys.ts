@@ -57,7 +57,7 @@ export async function readKeys(link: Link): Promise<KeyFacts | undefined> {
   };
 }
 
-/** Returns `cache:*` for `cache:user:7`. A key without such a first word is only cut to 64 characters. */
+/** Returns `cache:*` for `cache:user:7`. Any other key is only cut to 64 characters. */
 function firstWord(name: string): string {
   const word = /^[^:]{1,64}(?=:)/.exec(name)?.[0];
   return word === undefined ? name.slice(0, 64) : `${word}:*`;

@@ -40,7 +40,7 @@ export async function lead(call: Call, candidacy: Candidacy): Promise<number> {
   // without a leader until the lease ends.
   let isUnread = false;
   call.streams.onReaderGone?.(() => {
-    // Later writes fail as well, so send the signal only once.
+    // Later writes fail too, so send the signal only once.
     if (!isUnread) process.kill(process.pid, "SIGTERM");
     isUnread = true;
   });

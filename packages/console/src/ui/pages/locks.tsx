@@ -284,7 +284,7 @@ function useSearch(q: string): Search | undefined {
     const start = (): void => {
       const begunMs = performance.now();
       const end = (): void => startAfter(Math.max(ASK_AGAIN_MS, REST * (performance.now() - begunMs)));
-      // The page says by itself when the server does not answer.
+      // The top bar already shows when the server does not answer.
       run().then(end, end);
     };
     timer = setTimeout(start, TYPING_MS);

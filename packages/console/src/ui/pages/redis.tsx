@@ -130,7 +130,7 @@ function Doctor(): JSX.Element {
     const ask = (): void => {
       get<DoctorAnswer>("api/doctor").then(
         (next) => isOver || setAnswer(next),
-        () => undefined, // the page says by itself when the server does not answer
+        () => undefined, // the top bar already shows when the server does not answer
       );
     };
     ask();

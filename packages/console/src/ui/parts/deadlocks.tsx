@@ -97,7 +97,7 @@ function useDeadlocks(isPossible: boolean): readonly DeadlockView[] {
       if (liveness.value === "stopped" || document.hidden) return;
       get<DeadlocksAnswer>("api/deadlocks").then(
         ({ deadlocks }) => isOver || setFound(deadlocks),
-        () => undefined, // the page says by itself when the server does not answer
+        () => undefined, // the top bar already shows when the server does not answer
       );
     };
     ask();

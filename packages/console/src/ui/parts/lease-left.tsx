@@ -11,7 +11,7 @@ const LATE_SHARE = 0.5;
 
 /** The props of the component. */
 export interface LeaseLeftProps {
-  /** When the lease ends, on the server's clock; undefined if it does not end. */
+  /** Server time at which the lease ends; undefined if it does not end. */
   readonly endsAtMs: number | undefined;
   /** The initial lease length; undefined if unknown, and then there is no bar. */
   readonly leaseMs: number | undefined;

@@ -25,7 +25,7 @@ interface KindHeadProps {
   readonly n: number;
 }
 
-/** The head of a page with the locks of one kind, of which the console may have read only the first. */
+/** The head of a page with locks of one kind. Says so if only the first of them were read. */
 export function KindHead({ title, kind, n }: KindHeadProps): JSX.Element {
   const isCut = n >= MOST_FOLLOWED;
   return (
