@@ -21,7 +21,7 @@ export class DeadlockSearch {
   }
 
   /**
-   * The result of a recent search, or of a new one. @throws HttpProblem 503  Redis is down; also the errors of the
+   * The result of a recent search, or of a new one. @throws HttpProblem 503  Redis is down; also errors from the
    * library
    */
   async result(): Promise<FoundDeadlocks> {

@@ -58,7 +58,7 @@ export function wholeOf(field: string, text: string | null, otherwise: number, m
   return number;
 }
 
-/** The matching entries, newest first. @throws the errors of the library */
+/** The matching entries, newest first. @throws errors from the library */
 export async function readRows(
   { holdfast }: Backend,
   { name, part, kind, sinceMs, outcome, limit }: HistoryQuery,
@@ -76,7 +76,7 @@ export async function readRows(
   return { rows: wanted.slice(0, limit).map((entry) => historyRow(entry, context)), isCut: wanted.length > limit };
 }
 
-/** The entries of one lock, for its page and its timeline. @throws the errors of the library */
+/** The entries of one lock, for its page and its timeline. @throws errors from the library */
 export async function readLockHistory(
   { holdfast }: Backend,
   name: string,

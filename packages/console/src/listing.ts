@@ -1,7 +1,8 @@
 /**
- * The first read of the locks for a new viewer: page by page, so that the first ones show early.
+ * The first read of the locks for a new viewer: page by page, so that the first locks show early.
  *
- * Each page is as long as all before it. Everything that is sent meanwhile is then at most twice the complete list.
+ * Each page is as long as all pages before it together. So the states that are sent in the meantime have at most twice
+ * as many rows as the complete list.
  */
 import type { Holdfast } from "holdfast";
 import { type LockEntry, survey } from "holdfast/admin";
@@ -16,7 +17,7 @@ export interface Listing {
   readonly nextCursor: string | undefined;
 }
 
-/** Reads the next page. @param before  what was read so far; null for the first page. @throws the errors of the library */
+/** Reads the next page. @param before  what was read so far; null for the first page. @throws errors from the library */
 export async function nextPage(holdfast: Holdfast, before: Listing | null, most: number): Promise<Listing> {
   const locks = new Map(before?.locks.map((lock) => [idOf(lock), lock]));
   const limit = Math.max(1, Math.min(Math.max(FIRST_PAGE, locks.size), most - locks.size));

@@ -27,7 +27,7 @@ export function placeOf(given: { readonly kind: unknown; readonly name: unknown;
   return { kind, name, key };
 }
 
-/** Creates the lock object; undefined for kinds without leases. @throws the errors of the library's factories */
+/** Creates the lock object; undefined for kinds without leases. @throws errors from the library's factories */
 export function lockAt(
   holdfast: Holdfast,
   { kind, name, key }: LockPlace,
@@ -50,7 +50,7 @@ const UNREADABLE: Pick<Inspection, "holders" | "waiterCount" | "waiters" | "toke
   token: undefined,
 };
 
-/** Reads a mutex with a custom `key`, which a lookup by name does not find. @throws the errors of the library */
+/** Reads a mutex with a custom `key`, which a lookup by name does not find. @throws errors from the library */
 export async function mappedEntry(holdfast: Holdfast, { name, key = name }: LockPlace): Promise<LockEntry> {
   const found = await holdfast
     .mutex(name, { key })

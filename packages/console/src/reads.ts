@@ -109,7 +109,7 @@ export function stamp({ reader }: Core): Stamped {
   return { v: 1, atMs: reader.nowMs() };
 }
 
-/** Reads one lock for a viewer. @throws the errors of the library */
+/** Reads one lock for a viewer. @throws errors from the library */
 export async function readLock(core: Core, place: LockPlace, viewer: Viewer): Promise<ReturnType<typeof lockAnswer>> {
   const { reader, link, allow } = core;
   const detail = await link.use(async (backend) => {

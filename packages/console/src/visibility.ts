@@ -2,7 +2,7 @@
 import type { Viewer } from "./access.js";
 import type { ClientsState, ClientView, ElectionView, LockRow, SemaphoreView } from "./api.js";
 
-/** How long an answer of `authorize` about a name is cached. */
+/** How long the application's answer about a name is cached. */
 const TRUSTED_MS = 15_000;
 const MOST_NAMES = 20_000;
 

@@ -41,7 +41,7 @@ export class LiveTop {
     this.#screen = new Screen(call.streams.stdout, () => void this.#choose());
   }
 
-  /** Shows the view until `q` or a signal. @returns the exit code. @throws the error of the first sample */
+  /** Shows the view until `q` or a signal. @returns the exit code. @throws the error from the first sample */
   async run(): Promise<number> {
     await this.#sample();
     const interruption = listenForSignals();
