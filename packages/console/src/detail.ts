@@ -6,6 +6,7 @@ import { explain } from "./explain.js";
 import { readLockHistory } from "./history.js";
 import { mappedEntry } from "./locks.js";
 import type { LockPlace } from "./place.js";
+import { badRequest } from "./problem.js";
 import type { LockDetail } from "./snapshot.js";
 import { holdersOf, idOf, leaderOf, pauseOf, queueOf, rowOf, type ViewContext } from "./views.js";
 import type { Waits } from "./waits.js";
@@ -56,7 +57,7 @@ export async function readEntry(
   const entries = await lookUp(holdfast, place.name, { includeFree: true });
   const entry =
     place.key === undefined ? entries.find(({ kind }) => kind === place.kind) : await mappedEntry(holdfast, place);
-  if (entry === undefined) throw new RangeError(`this topology has no locks of kind ${place.kind}`);
+  if (entry === undefined) throw badRequest(`this topology has no locks of kind ${place.kind}`);
   const otherKinds = entries
     .filter(({ kind, state }) => kind !== place.kind && state !== "free")
     .map(({ kind }) => kind);

@@ -133,3 +133,9 @@ describe("a redacted field", () => {
     await leadership.release();
   });
 });
+
+it("refuses a kind that this topology does not have, instead of failing", async () => {
+  const site = await startConsole({ holdfast: redis.holdfast });
+  const { status, json } = await site.get("api/lock?kind=redlock&name=orders");
+  expect([status, json.detail]).toEqual([400, "this topology has no locks of kind redlock"]);
+});
