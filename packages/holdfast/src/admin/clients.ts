@@ -21,11 +21,11 @@ export interface ClientClaim {
   readonly owner: string;
   /** The fencing token of the hold. Undefined for a wait. */
   readonly token: number | undefined;
-  /** When the hold or the wait began, by the server's clock, in ms since 1970. Undefined if it is unknown. */
+  /** Server time in ms since 1970 when the hold or the wait began. Undefined if unknown. */
   readonly sinceAtMs: number | undefined;
 }
 
-/** A client: one Holdfast of a process. The data comes from its record and from the locks. */
+/** A client: one Holdfast instance of a process. The data comes from its record and from the locks. */
 export interface ClientEntry {
   /** The id of the client, the first part of its owner ids. */
   readonly clientId: string;
@@ -42,19 +42,19 @@ export interface ClientEntry {
   readonly version: string | undefined;
   /** The version of the protocol: keys, messages and owner ids. 0 for clients that are older than protocol versions. */
   readonly protocol: number | undefined;
-  /** When the client started, by the server's clock, in ms since 1970. */
+  /** Server time in ms since 1970 when the client started. */
   readonly sinceAtMs: number | undefined;
-  /** When it last wrote its record, by the server's clock, in ms since 1970. */
+  /** Server time in ms since 1970 when the client last wrote its record. */
   readonly lastSeenAtMs: number | undefined;
   /**
-   * Whether it has written its record within the last minute. A client that holds or waits for a lock writes its record
-   * every 20 s. So a client that has locks but has not written its record has crashed or is disconnected. A client
-   * without locks writes no record.
+   * Whether the client has written its record within the last minute. A client that holds or waits for a lock writes
+   * its record every 20 s. If such a client has not, it has crashed or is disconnected. A client without locks writes
+   * no record.
    */
   readonly isHeardOf: boolean;
   /** The locks that the client holds. */
   readonly held: readonly ClientClaim[];
-  /** The waits of the client, if they are among the first 100 of a lock. */
+  /** The waits of the client. For each lock, only the first 100 waiters are read. */
   readonly waits: readonly ClientClaim[];
 }
 

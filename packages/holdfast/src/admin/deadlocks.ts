@@ -1,8 +1,8 @@
 /**
  * Finds possible deadlocks: clients that each hold a lock and wait for a lock that the next of them holds.
  *
- * The locks are read one after the other, so a single list can show a cycle that never existed. Therefore it reads twice,
- * and reports only cycles whose holds and waits are the same in both lists.
+ * The locks are read one after the other, so a single list can show a cycle that never existed. Therefore `findDeadlocks`
+ * reads them twice, and reports only cycles whose holds and waits are the same in both lists.
  */
 
 import { checkWhole } from "../core/options.js";
@@ -25,7 +25,7 @@ export interface DeadlockClaim {
   readonly owner: string;
   /** The `label` option of its acquire. */
   readonly label: string | undefined;
-  /** When it began, by the server's clock, in ms since 1970. Undefined if it is unknown. */
+  /** Server time in ms since 1970 when it began. Undefined if unknown. */
   readonly sinceAtMs: number | undefined;
 }
 
@@ -33,17 +33,17 @@ export interface DeadlockClaim {
 export interface DeadlockMember {
   /** The id of the client, the first part of its owner ids. */
   readonly clientId: string;
-  /** The host of the process. Undefined if the client's record cannot be read, as for `pid`. */
+  /** The host of the process. Like `pid`, undefined if the client's record cannot be read. */
   readonly host: string | undefined;
   /** The process id on that host. */
   readonly pid: number | undefined;
   /** The `clientName` option. */
   readonly clientName: string | undefined;
-  /** The lock that it holds, for which the previous member waits. */
+  /** The lock that it holds, which the previous member waits for. */
   readonly holds: DeadlockClaim & {
     /** The fencing token of the hold. */
     readonly token: number | undefined;
-    /** When its lease ends unless it is renewed, from now, in ms. */
+    /** The time until its lease ends unless it is renewed, in ms. */
     readonly leaseLeftMs: number;
   };
   /** The lock that it waits for, which the next member holds. */
@@ -57,13 +57,13 @@ export interface Deadlock {
    * held its lock for the shortest time, so releasing that lock loses the least work.
    */
   readonly members: readonly DeadlockMember[];
-  /** When the last of these waits began, by the server's clock, in ms since 1970. Undefined if it is unknown. */
+  /** Server time in ms since 1970 when the last of these waits began. Undefined if unknown. */
   readonly sinceAtMs: number | undefined;
 }
 
 /** All possible deadlocks, from `findDeadlocks`. */
 export interface FoundDeadlocks {
-  /** The cycles, the longest-standing first. No wait is in two of them. */
+  /** The cycles, oldest first. No wait is in two of them. */
   readonly deadlocks: readonly Deadlock[];
   /** False if there are more locks than were read. Cycles that need the others are missing. */
   readonly isComplete: boolean;
@@ -89,17 +89,18 @@ const KINDS: readonly LockKind[] = ["mutex", "semaphore", "read-write-lock", "el
 const MOST_STARTS = 1_000;
 
 /**
- * Finds cycles of clients that wait for each other's locks. Read-only. If the first read shows no cycle, there is no second
- * one.
+ * Finds cycles of clients that wait for each other's locks. Read-only. If the first read shows no cycle, there is no
+ * second read.
  *
- * Each cycle is a possible deadlock. The servers know which client holds and waits, but not which part of its program does. So
- * a cycle is no deadlock if a client holds the lock in one task and waits in another, independent one. These are left out:
+ * Each cycle is a possible deadlock. The servers know which client holds and waits, but not which part of its program
+ * does. So a cycle is not a deadlock if a client holds the lock in one task and waits in another, independent task.
+ * These are left out:
  *
  * - a wait that began before the hold, because then two tasks are involved
- * - a semaphore with enough permits in the hands of clients that are not in the cycle
+ * - a semaphore if clients outside the cycle hold enough of its permits
  * - clients that are gone
  *
- * It does not see waits for a Redlock, because they are not recorded on a server, and it sees the first 100 waiters of a lock.
+ * It does not see waits for a Redlock, because no server records them. It sees only the first 100 waiters of each lock.
  *
  * @throws StoreError   no server replied
  * @throws ClosedError  this Holdfast was closed
@@ -152,14 +153,14 @@ interface Blocker {
   readonly holder: EntryHolder;
 }
 
-/** A wait in a cycle, and a hold of the same client, which the previous wait in the cycle waits for. */
+/** A wait in a cycle, and the hold of the same client that blocks the previous wait. */
 interface Step {
   readonly holder: EntryHolder;
   readonly held: LockEntry;
   readonly wait: Wait;
 }
 
-/** Returns the cycles in one list, the longest-standing first. No wait is in two of them. */
+/** Returns the cycles in one list, oldest first. No wait is in two of them. */
 export function cyclesIn(locks: readonly LockEntry[]): readonly Deadlock[] {
   const waits = stuckAmong(locks.flatMap(waitsFor));
   const byClient = grouped(waits);
@@ -205,7 +206,7 @@ function excludes(holder: EntryHolder, waiter: EntryWaiter, { kind }: LockEntry)
   return kind !== "read-write-lock" || holder.mode === "exclusive" || waiter.mode === "exclusive";
 }
 
-/** Leaves out the waits that end by themselves. Without them others end too, so it repeats this until nothing changes. */
+/** Leaves out the waits that end by themselves. Others may then end too, so it repeats this until nothing changes. */
 function stuckAmong(all: readonly Wait[]): readonly Wait[] {
   let waits = all;
   for (;;) {
@@ -234,7 +235,7 @@ function nextOf({ clientId, holder }: Blocker, held: LockEntry, byClient: ByClie
   });
 }
 
-/** Returns a shortest cycle that begins and ends with a wait. Undefined if there is none. */
+/** Returns a shortest cycle that contains the wait. Undefined if there is none. */
 function shortestFrom(start: Wait, byClient: ByClient): readonly Step[] | undefined {
   const reachedBy = new Map<Wait, { readonly step: Step; readonly before: Wait }>();
   const queue = [start];

@@ -46,12 +46,12 @@ export interface EntryHolder extends Holder {
   readonly mode: LockMode;
   /** The number of permits of a semaphore that it holds. 1 for all other kinds. */
   readonly permits: number;
-  /** The slot numbers of the permits, if the kind numbers them. */
+  /** The slot numbers of its permits. Empty if they have none. */
   readonly slots: readonly number[];
   /**
-   * When its client last wrote its record, by the server's clock, in ms since 1970, if that is more than a minute ago. A
-   * client that holds a lock writes its record every 20 s, so this one has crashed or is disconnected. Its lease still
-   * runs until it ends. Undefined if the client is alive, or if the server has no record of it.
+   * Server time in ms since 1970 when its client last wrote its record, if that is more than a minute ago. A client
+   * that holds a lock writes its record every 20 s, so this one has crashed or is disconnected. Its hold ends with its
+   * lease. Undefined if the client is alive, or if the server has no record of it.
    */
   readonly goneSinceAtMs: number | undefined;
 }
@@ -62,7 +62,7 @@ export interface EntryWaiter extends WaitingClaim {
   readonly mode: LockMode;
   /** The number of permits of a semaphore that it requests. 1 for all other kinds. */
   readonly permits: number;
-  /** When it joined the queue, by the server's clock, in ms since 1970. Undefined if the queue does not record it. */
+  /** Server time in ms since 1970 when it joined the queue. Undefined if the queue does not record it. */
   readonly sinceAtMs: number | undefined;
   /** When its client last wrote its record; see `EntryHolder.goneSinceAtMs`. */
   readonly goneSinceAtMs: number | undefined;
@@ -111,11 +111,11 @@ export interface LockEntry {
   readonly label: string | undefined;
   /** For a mutex, the conditions that were found. `lookUpConditions` and lists search for them; `lookUp` does not. */
   readonly conditions: readonly EntryCondition[];
-  /** The published value and the term of an election that has a leader. */
+  /** For an election that has a leader: the value and the term of the leader. */
   readonly leader: { readonly value: string; readonly term: number } | undefined;
-  /** The remaining count and the initial count of a latch that was set. */
+  /** For a latch that was set: its remaining count and its initial count. */
   readonly count: { readonly left: number; readonly initial: number } | undefined;
-  /** The current generation of a barrier that was used, and why the last one broke, if it did. */
+  /** For a barrier that was used: its parties, its current generation, and why that generation broke, if it did. */
   readonly barrier:
     | { readonly parties: number | undefined; readonly generation: number; readonly broken: BreakReason | undefined }
     | undefined;
@@ -139,8 +139,9 @@ export interface LockEntry {
    */
   readonly needsTopology?: "redlock" | "single-server";
   /**
-   * Present for a Redlock that is held, on a Holdfast with all its servers: how many of them hold it for the holder, how
-   * many replied, and how many there are. It is held as long as more than half of all hold it.
+   * For a Redlock that is held, if this Holdfast uses all its servers: the number of servers on which the holder has
+   * the lock, the number that replied, and the number of all servers. The holder keeps the lock as long as it has more
+   * than half of them.
    */
   readonly servers?: { readonly holding: number; readonly answered: number; readonly total: number };
 }

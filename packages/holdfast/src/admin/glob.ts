@@ -5,7 +5,7 @@ import { show } from "../core/keys.js";
 export interface Glob {
   /** Whether the pattern matches a name. */
   matches(name: string): boolean;
-  /** The longest text that every matching name contains. May be empty. */
+  /** The longest string without wildcards that every matching name contains. May be empty. */
   readonly literal: string;
 }
 

@@ -45,11 +45,11 @@ export interface HistoryEntry {
   /** How the hold ended, or what happened. */
   readonly outcome: HistoryOutcome;
   /**
-   * When it ended or happened, by the server's clock, in ms since 1970. For a hold without a recorded end, its start.
+   * Server time in ms since 1970 when it ended or happened. For a hold without a recorded end, when it began.
    */
   readonly atMs: number;
   /**
-   * When the hold began, by the server's clock, in ms since 1970. Undefined without a hold or a record of its start.
+   * Server time in ms since 1970 when the hold began. Undefined if there is no hold or its start is unknown.
    */
   readonly grantedAtMs: number | undefined;
   /** The owner id of the hold, of the skipped run, or of the pause. */
@@ -74,7 +74,7 @@ export interface HistoryEntry {
   readonly tick: string | undefined;
   /** For a failed run, the name of its error. */
   readonly errorName: string | undefined;
-  /** Who did it, if not the holder. */
+  /** The person or program that did it, if not the holder. */
   readonly by: string | undefined;
   /** For a pause, its end, in ms since 1970. */
   readonly untilAtMs: number | undefined;
@@ -84,13 +84,13 @@ export interface HistoryEntry {
 export interface ReadEvent extends Omit<HistoryEvent, "agoMs"> {
   /** Identifies an event that has no token. */
   readonly id?: string | undefined;
-  /** When it happened, by the server's clock, in ms since 1970. */
+  /** Server time in ms since 1970 when it happened. */
   readonly atMs: number;
 }
 
 /**
- * The weight of each event. If several events describe one hold, the one with the largest weight decides. A
- * force-release outweighs a loss, because the holder knows only that its lease was lost.
+ * The weight of each event. If several events describe one hold, the one with the largest weight determines the
+ * outcome. A force-release outweighs a loss, because the holder knows only that its lease was lost.
  */
 const WEIGHTS: Readonly<Record<HistoryWord, number>> = {
   granted: 0,
@@ -115,7 +115,7 @@ export interface OpenHold {
   readonly key: string | undefined;
   readonly owner: string;
   readonly token: number;
-  /** When it began, by the server's clock, in ms since 1970. */
+  /** Server time in ms since 1970 when it began. */
   readonly grantedAtMs: number;
 }
 
@@ -138,8 +138,8 @@ export function openIn(events: readonly ReadEvent[]): readonly OpenHold[] {
 /**
  * Groups events by hold. A token identifies a hold among all holds of its name. For a read-write lock the owner
  * identifies the hold, because a lease that changes sides gets a new token. A force-release may name only the token, or
- * only the owner. A pause or its end may be recorded twice, by the program that did it and by the page that requested
- * it; both name the owner of the pause.
+ * only the owner. A pause or its end may be recorded twice, by the program that performed it and by the web page that
+ * requested it. Both records name the owner of the pause.
  */
 function groupsOf(events: readonly ReadEvent[]): ReadEvent[][] {
   const groups = new Map<string, ReadEvent[]>();

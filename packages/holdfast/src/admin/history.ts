@@ -64,9 +64,9 @@ export interface HistoryEvent {
   readonly clientName?: string | undefined;
   /** The label of the hold or of the pause. At most 256 bytes. */
   readonly label?: string | undefined;
-  /** From the call to the grant, in ms. */
+  /** The time from the call to the grant, in ms. */
   readonly waitedMs?: number | undefined;
-  /** From the grant to the end, in ms. */
+  /** The time from the grant to the end, in ms. */
   readonly heldMs?: number | undefined;
   /** Why it happened. At most 1,024 bytes. */
   readonly reason?: string | undefined;
@@ -74,7 +74,7 @@ export interface HistoryEvent {
   readonly tick?: string | undefined;
   /** For a failed run, the name of its error. At most 1,024 bytes. */
   readonly errorName?: string | undefined;
-  /** Who did it, if not the holder. At most 1,024 bytes. */
+  /** The person or program that did it, if not the holder. At most 1,024 bytes. */
   readonly by?: string | undefined;
   /** For a pause, its end, in ms since 1970. */
   readonly untilAtMs?: number | undefined;

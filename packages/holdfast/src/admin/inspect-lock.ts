@@ -92,7 +92,8 @@ async function readLock(place: Place, whose: Whose, identities: Identities): Pro
   );
   const read = each.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const failed = each.find((one) => one.status === "rejected");
-  // Without a reply from any server, nothing is known. A refusal is reported although other servers replied.
+  // Without a reply from any server, nothing is known. A key of an unexpected type is reported even if other servers
+  // replied.
   if (failed !== undefined && (read.length === 0 || isMistyped(failed.reason))) throw failed.reason;
   const inspected = together(read);
   if (isQuorum === (whose.kind === "redlock")) return inspected;
@@ -184,7 +185,8 @@ const MOST_WAITERS = 100;
 const FIRST_TIME_US = 1e15;
 
 /**
- * Returns when the first waiters joined a queue, by owner, in ms since 1970, if the queue records it.
+ * Returns the times in ms since 1970 at which the first waiters joined a queue, by owner. Empty if the queue has no
+ * times.
  *
  * @throws StoreError
  */
@@ -210,7 +212,11 @@ function stateOf(kind: LockKind, holders: number, waiters: number, idle: Seen["i
   return idle ?? "free";
 }
 
-/** Returns the waiters for a condition of a mutex, or its key if that has an unexpected type. @throws StoreError */
+/**
+ * Returns the waiters for a condition of a mutex, or the condition's key if the key has an unexpected type.
+ *
+ * @throws StoreError
+ */
 export async function inspectCondition(
   place: Place,
   whose: Whose,
@@ -352,7 +358,7 @@ const SEE: { readonly [Kind in LockEntry["kind"]]: (at: At, whose: Whose) => Pro
   },
 };
 
-/** What a majority of several independent servers knows of a Redlock. @throws QuorumError */
+/** Returns what a majority of several independent servers knows about a Redlock. @throws QuorumError */
 async function seeRedlock({ holdfast, stores, timeoutMs }: Place, { name }: Whose): Promise<Seen> {
   const { protocol } = Lock.partsOf(holdfast.redlock(name));
   const state = await protocol.inspect(undefined, timeoutMs);

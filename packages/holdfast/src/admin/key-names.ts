@@ -15,8 +15,8 @@ export interface Trace {
 }
 
 /**
- * Parses the key of a lock. A name can contain any character, so it ends at the last brace of the key, because suffixes
- * contain no brace.
+ * Parses the key of a lock. A name can contain any character, but a suffix contains no brace. So the name ends at the
+ * last brace of the key.
  *
  * @param rest  the key without everything before the kind
  * @returns undefined if the key does not belong to a kind that is listed

@@ -16,9 +16,9 @@ export interface LookUpOptions {
 }
 
 /**
- * Finds the locks of every kind with this name that are held, awaited, paused, counting, gathering or broken, also those
- * of clients that connect in another way (`needsTopology`). It does
- * not find waiters for conditions of a mutex; `lookUpConditions` does. Read-only.
+ * Finds the locks of every kind with this name that are held, awaited, paused, counting, gathering or broken, including
+ * those of clients that connect in another way (`needsTopology`). It does not find waiters for conditions of a mutex;
+ * `lookUpConditions` does. Read-only.
  *
  * It sends the requests for all kinds together, and then the requests for the records of the clients.
  *

@@ -1,7 +1,7 @@
-/** Recognizes errors about keys that have another Redis type than Holdfast expects. */
+/** Recognizes errors about keys that have a different Redis type than Holdfast expects. */
 import { QuorumError } from "../core/errors.js";
 
-/** Whether an error means that a key has another type than the request expects (WRONGTYPE). */
+/** Whether an error means that a key has a different type than the request expects (WRONGTYPE). */
 export function isMistyped(error: unknown): boolean {
   let one = error;
   for (let depth = 0; one !== undefined && one !== null && depth < 10; depth += 1) {

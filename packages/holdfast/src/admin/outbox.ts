@@ -80,7 +80,7 @@ export class Outbox {
   }
 
   /**
-   * Removes the waiting event of a hold, because its next event has the same information.
+   * Removes the waiting event of a hold, because the next event of the hold contains the same information.
    *
    * @returns undefined if no event of the hold waits
    */
@@ -108,7 +108,7 @@ export class Outbox {
     this.#waiting.clear();
   }
 
-  /** Counts and publishes that events of a name will not be written. */
+  /** Counts events of a name that will not be written, and publishes this. */
   drop(name: string, events: number, error: unknown): void {
     this.dropped += events;
     publishTrouble({ name, events, dropped: true, error });

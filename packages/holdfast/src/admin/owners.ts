@@ -1,6 +1,6 @@
-/** Reads the lease from an owner id, whose format is in packages/holdfast/docs/keys.md. */
+/** Reads the lease length from an owner id. packages/holdfast/docs/keys.md documents the format. */
 
-/** Returns the lease that a claim asked for, in ms. 0 if a client of another library wrote the owner id. */
+/** Returns the lease length that a claim requested, in ms. 0 if a client of another library wrote the owner id. */
 export function leaseMsIn(owner: string): number {
   return Number(/^[\w-]+\/\d+\/(\d+)\/\d+(?:\/|$)/.exec(owner)?.[1] ?? 0);
 }

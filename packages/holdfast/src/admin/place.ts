@@ -15,13 +15,13 @@ export interface Place extends Internals {
   readonly holdfast: Holdfast;
   /** One store for a single server or a cluster, or one for each of several independent servers. */
   readonly stores: readonly Store[];
-  /** The longest wait for a reply, in ms. */
+  /** The timeout of a request, in ms. */
   readonly timeoutMs: number;
 }
 
 /** Reads the records of the clients that a list names. */
 export interface Identities extends RecordReader {
-  /** Whether the client of an owner is not alive: it has no record, or has not written it for a minute. Never rejects. */
+  /** Whether the client of an owner has no readable record, or has not written it for a minute. Never rejects. */
   isSilent(owner: string): Promise<boolean>;
   /** Returns when a client that is gone last wrote its record. Undefined if it is alive or unknown. Never rejects. */
   goneSinceAtMs(owner: string): Promise<number | undefined>;
@@ -86,7 +86,7 @@ export async function hereOf(
 /**
  * Runs `work` for each item, `atOnce` at a time. Returns the results in the order of the items.
  *
- * @throws the error of the first work that fails
+ * @throws the first error from `work`
  */
 export async function eachOf<Item, Result>(
   items: readonly Item[],

@@ -12,7 +12,7 @@ interface At {
   readonly timeoutMs: number;
 }
 
-/** Three times the interval in which a client that holds or waits writes its record. */
+/** Three times the interval at which a client that holds or waits writes its record. */
 export const SILENT_MS = 60_000;
 
 /** What a client has written about itself. */

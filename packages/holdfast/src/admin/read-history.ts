@@ -139,9 +139,8 @@ async function historyOf(
 }
 
 /**
- * Returns the owners of those holds whose lease must have ended without a release. A holder records the end a moment after
- * the release. So this is certain only if the lease that was granted is over, and the holder is gone, because a holder that
- * is alive records how its hold ended.
+ * Returns the owners of the holds whose leases must have ended without a release. A live holder records how its hold
+ * ended, but a moment later. So this is certain only if the granted lease is over and the holder is gone.
  */
 async function expiredAmong(
   holds: readonly Hold[],

@@ -1,6 +1,6 @@
 /**
- * Records the history of the locks that this process holds. It subscribes to the diagnostics channels, and writes
- * events in batches and in separate requests.
+ * Records the history of the locks that this process holds. It subscribes to the diagnostics channels, and writes the
+ * events in batches, in separate requests.
  *
  * Invariant: recording costs an acquire one small object and never a request. Failures do not reach a lock.
  */
@@ -45,7 +45,10 @@ export interface RecordOptions extends KeepOptions {
 export interface HistoryRecorder extends AsyncDisposable {
   /** The number of events written. */
   readonly appended: number;
-  /** The number of events dropped, because too many were waiting, or the server did not reply within the retry limit. */
+  /**
+   * The number of events dropped because too many were waiting, or because the server refused them too often or did not
+   * reply before `stop`.
+   */
   readonly dropped: number;
   /** Writes the waiting events. Never rejects. */
   flush(): Promise<void>;
@@ -56,7 +59,7 @@ export interface HistoryRecorder extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** The number of ended holds and of open holds to remember. Beyond it, the oldest is forgotten. */
+/** Maximum number of ended holds, and of open holds, to remember. The oldest are forgotten first. */
 const REMEMBERED = 1_000;
 const MOST_OPEN = 100_000;
 
@@ -138,7 +141,7 @@ class Recorder implements HistoryRecorder {
     const { session } = this.#place;
     const listener = (message: unknown): void => {
       const event = message as Event; // what that channel publishes
-      // An error that is thrown here would end the process.
+      // An error thrown here would end the process.
       try {
         const { clientId } = event as Partial<DeedEvent>;
         const isOurs = clientId === undefined ? session.isOwn(event.owner) : clientId === session.clientId;

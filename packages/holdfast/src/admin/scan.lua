@@ -9,8 +9,8 @@
   ARGV[1] match    pattern for SCAN
   ARGV[2] start    everything before the kind in each key
   ARGV[3] kinds    kinds to list, with a comma before and after each
-  ARGV[4] text     text that the rest of the key must contain; empty for any key
-  ARGV[5] free     1 to list keys of tokens too, which are all that a free lock has
+  ARGV[4] text     string that the rest of the key must contain; empty for any key
+  ARGV[5] free     1 to list keys of tokens too; a free lock has no other keys
   ARGV[6] want     how many keys are enough
   ARGV[7] cursors  position on each server, as " <id>=<cursor> <id>=<cursor> "; a server without one begins at 0
   ARGV[8] many     1 for several servers, which have ids; 0 for one server, whose id is "one"

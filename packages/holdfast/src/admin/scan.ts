@@ -2,7 +2,7 @@
  * Lists keys of all servers, page by page. It runs SCAN on each server in a script, because every store can run scripts
  * (docs/adr/111-looking-at-all-locks.md).
  *
- * The caller keeps the cursor, a text with the position on each server. Nothing is stored between two pages.
+ * The caller keeps the cursor, a string with the position on each server. Nothing is stored between two pages.
  */
 
 import { call } from "../core/call.js";
@@ -17,15 +17,15 @@ export interface Wanted {
   /** The SCAN pattern for everything after the prefix, such as `:*:*{*`. */
   readonly shape: string;
   readonly kinds: readonly string[];
-  /** A text that each key must contain after the prefix. Empty for any key. */
+  /** A string that each key must contain after the prefix. Empty for any key. */
   readonly text: string;
-  /** Whether to list keys of tokens, which are all that a free lock has. */
+  /** Whether to list keys of tokens too. A free lock has no other keys. */
   readonly includeFree: boolean;
 }
 
 /** The position on each server. */
 export interface Progress {
-  /** The SCAN cursor of each server, or `end`, by the index of the store and the id of the server. */
+  /** The SCAN cursor of each server, or `end`. The key is the index of the store and the id of the server. */
   readonly cursors: ReadonlyMap<string, string>;
   /** The number of servers that did not reply. Their keys are missing. */
   readonly unreachable: number;
@@ -54,8 +54,8 @@ interface Answered {
 }
 
 /**
- * Lists keys of one Holdfast. Create one for each list, because it asks only once for the prefix that the client
- * library adds.
+ * Lists keys of one Holdfast. Create one object per list. It asks only once for the prefix that the client library
+ * adds.
  */
 export class KeyScan {
   readonly #place: Place;
@@ -70,7 +70,7 @@ export class KeyScan {
   /**
    * Reads the next page.
    *
-   * @param want  about how many keys to return; a page has fewer or none if they are hard to find
+   * @param want  about how many keys to return; a page has fewer or none if few of the scanned keys match
    * @throws StoreError  no server replied
    */
   async page({ cursors, unreachable }: Progress, want: number): Promise<KeyPage> {
@@ -169,7 +169,7 @@ function escaped(text: string): string {
   return text.replace(/[\\*?[\]^]/g, "\\$&");
 }
 
-/** Returns the position as a URL-safe text. Undefined if every server was scanned completely. */
+/** Returns the position as a URL-safe string. Undefined if every server was scanned completely. */
 export function cursorText({ cursors, unreachable, isOver }: Progress): string | undefined {
   if (isOver) return undefined;
   return Buffer.from(JSON.stringify([1, unreachable, Object.fromEntries(cursors)])).toString("base64url");

@@ -60,7 +60,7 @@ const SURVEY_OPTIONS = ["pattern", "kinds", "holder", "limit", "cursor", "includ
 
 /** Maximum number of requests for keys per page. Each examines about 2,000 keys. */
 const MOST_STEPS = 50;
-/** The number of locks that are inspected at a time. */
+/** The number of locks to inspect at a time. */
 const AT_ONCE = 50;
 
 interface Wish {
@@ -210,7 +210,7 @@ function withConditions(lock: LockEntry, more: LockEntry["conditions"]): LockEnt
   return { ...lock, state: lock.state === "free" ? "awaited" : lock.state, conditions: [...known.values()] };
 }
 
-/** Returns a text that identifies a lock among all locks of the prefix. */
+/** Returns a string that identifies a lock among all locks under the prefix. */
 export function idOf({ kind, name, key }: Pick<LockEntry, "kind" | "name" | "key">): string {
   return `${kind} ${key === undefined ? "name" : "key"} ${name}`;
 }

@@ -39,7 +39,7 @@ export function brokenEntry(
 
 /**
  * Returns the entry of a lock that a server refuses to read, for example because the Redis user may not read its keys.
- * Undefined if the error is not such a refusal: then the server did not reply, and a list cannot go on.
+ * Undefined for any other error: the server did not reply, so a list cannot continue.
  */
 export function refusedEntry(whose: Pick<Trace, "kind" | "name" | "key">, error: unknown): LockEntry | undefined {
   if (!(error instanceof StoreError) || error instanceof QuorumError || error.transient) return undefined;
