@@ -14,8 +14,9 @@ export interface RetainOptions {
   /**
    * How long the process may keep the lock after its first release, unless another caller waits for it. A longer time saves
    * more round trips. If the process crashes or freezes while it keeps the lock, others wait until the lease expires,
-   * whatever this time is. After a refused `tryAcquire` of another process, the lock is not kept for this time. Whole
-   * milliseconds, 0 to a third of `leaseMs`. An `acquire` with a shorter lease rejects with a RangeError.
+   * whatever this time is. After a refused `tryAcquire` from another process, this process does not keep the lock at
+   * all until `forMs` has passed. Whole milliseconds, 0 to a third of `leaseMs`. An `acquire` with a shorter lease
+   * rejects with a RangeError.
    */
   readonly forMs: number;
 }
@@ -46,7 +47,7 @@ export function retain(options: RetainOptions): Retention {
   return {
     check({ leaseMs }) {
       if (retainMs > leaseMs / 3) {
-        throw new RangeError(`retain needs forMs of at most leaseMs / 3, ${Math.floor(leaseMs / 3)}; got ${retainMs}`);
+        throw new RangeError(`retain.forMs must be at most leaseMs / 3, ${Math.floor(leaseMs / 3)}; got ${retainMs}`);
       }
     },
     nextBlock(session, { key }, last) {

@@ -10,8 +10,8 @@ import type { Occupant, Session } from "../core/session.js";
 import { type Moment, msFrom, now, validUntil } from "../core/time.js";
 
 /**
- * How many tokens the first claim reserves. This number and the larger ones computed from it are odd, which shows the scripts
- * that the claim may be retained; see lua/recall.
+ * How many tokens the first claim reserves. This number and the larger ones computed from it are odd, which tells the
+ * scripts that the claim may be retained; see lua/recall.
  */
 export const FIRST_BLOCK = 31;
 /** The largest number of tokens that a claim reserves. */
@@ -41,7 +41,7 @@ const RECALLED = Infinity;
 /** What the claims of one session share. */
 class Surroundings {
   readonly #runtime: Runtime;
-  /** The locks that others want, and until when they are not retained, in ms on the monotonic clock, by key. */
+  /** For each lock that others want, by key: until when it is not retained, in ms on the monotonic clock. */
   readonly #wanted = new Map<string, number>();
   #turnEndsAtMs: number | undefined;
 
@@ -114,7 +114,7 @@ function isRecallable({ amount }: Claim): boolean {
   return amount % 2 === 1;
 }
 
-/** Claims to give back before this process exits. */
+/** Claims to release before this process exits. */
 const kept = new Set<RetainedClaim>();
 
 function endAll(): void {
@@ -128,8 +128,8 @@ function endAll(): void {
  * - It is kept only if no other claim can be in the queue without having sent a recall: it was granted by the first reply, the
  *   inbox was open then, and no connection has been replaced since.
  * - It is kept only if the scripts send recalls to it, and no recall came for an earlier claim: see `Surroundings.granted`.
- * - It is kept, and reused, only within `retainMs` of its first release and with more than half of its first lease left. Both
- *   clocks must say so at that moment. The timer only gives the claim back if no caller comes.
+ * - It is kept, and reused, only within `retainMs` of its first release and with more than half of its first lease left,
+ *   according to both clocks. The timer only releases the claim if no caller comes.
  * - While it is kept, none of its requests is under way, because a claim that was renewed is not kept.
  * - Each lease has the next of the reserved tokens.
  */
@@ -239,14 +239,14 @@ export class RetainedClaim implements Retainable, Occupant {
     return true;
   }
 
-  /** Gives the claim back, now or when its present lease ends. */
+  /** Releases the claim now if it is kept, or else when its current lease is released. */
   #giveBack(): void {
     this.#isRecalled = true;
     void this.end();
   }
 
   recalled(): boolean {
-    // A claim that a caller of this process waits for is recalled too, by the request of that caller.
+    // If a caller of this process waits for this claim, that caller's request recalls it too.
     if (!this.#isRecalled) this.#surroundings.recalled(this.#protocol.key);
     this.#giveBack();
     // The recall shows that this claim holds the lock.

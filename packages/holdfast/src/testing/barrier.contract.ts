@@ -1,4 +1,4 @@
-/** The contract suite of a barrier, which every store must pass. */
+/** The contract suite for a barrier, which every store must pass. */
 import { expect, test } from "vitest";
 import {
   type ArriveOptions,

@@ -1,4 +1,4 @@
-/** The contract suite of `close` and `held`, which every store must pass. */
+/** The contract suite for `close` and `held`, which every store must pass. */
 import { expect, test } from "vitest";
 import { ClosedError, type Holdfast, type Lease, LeaseLostError } from "../index.js";
 import { BRIEF_LEASE_MS, deferred, LONG_MS, sleep, until } from "./delays.js";
@@ -100,13 +100,13 @@ export function closingContract(subject: StoreUnderTest): void {
     const ends = Promise.allSettled(waits);
     const held = async (name: string): Promise<boolean> =>
       (await scene.rivalHoldfast.mutex(name).inspect()).holders.length > 0;
-    await until(() => held(`${scene.name}:1`), "the first of two to be held, and the second to be waited for");
+    await until(() => held(`${scene.name}:1`), "the first of two to be held, and a wait for the second");
     await scene.queued(2);
     const closing = holdfast.close({ graceMs: LONG_MS });
     for (const end of await ends) {
       expect(end).toMatchObject({ status: "rejected", reason: { code: "ERR_LOCK_CLOSED" } });
     }
-    await until(async () => (await scene.lock.inspect()).waiterCount === 0, "the queue to be left");
+    await until(async () => (await scene.lock.inspect()).waiterCount === 0, "the queue to be empty");
     settled.resolve();
     await run;
     expect(new Set((await closing).released.map(({ name }) => name))).toEqual(new Set([scene.name, `${scene.name}:1`]));
@@ -132,7 +132,7 @@ export function closingContract(subject: StoreUnderTest): void {
     const ends = Promise.allSettled(runs);
     await scene.queued(1);
     await blocker.release();
-    await until(() => began === 1, "the first of them");
+    await until(() => began === 1, "the first caller");
     const closing = holdfast.close({ graceMs: LONG_MS });
     await expect(runs[4]).rejects.toThrow(ClosedError);
     settled.resolve();

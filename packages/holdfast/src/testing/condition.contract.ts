@@ -1,4 +1,4 @@
-/** The contract suite of a condition on a mutex, which every store must pass. */
+/** The contract suite for a condition on a mutex, which every store must pass. */
 import { expect, test } from "vitest";
 import { ClosedError, type Condition, type Lease, LeaseLostError, WaitTimeoutError } from "../index.js";
 import { BRIEF_LEASE_MS, endOf, LONG_MS, SHORT_MS, SOON_MS, until } from "./delays.js";
@@ -14,7 +14,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     until(async () => (await condition.inspect()).waiterCount === count, `${count} to wait for a signal`);
 
   type WaitOptions = Parameters<Condition["wait"]>[1];
-  /** Adds a waiter. Resolves once it waits, to an object, because a returned promise would be awaited as well. */
+  /** Adds a waiter. Resolves once it waits. The result is an object, because a promise itself would be awaited too. */
   const waitOn = async (
     acquiring: Promise<Lease>,
     condition: Condition,
@@ -192,7 +192,8 @@ export function conditionContract(subject: StoreUnderTest): void {
   });
 
   test("a signal that races with an abort wakes that waiter or the next one", async () => {
-    // Loads the script. Otherwise the first signal is sent twice, and the release would reach the server before it.
+    // Loads the script. Otherwise the first signal would be sent twice, and the release would arrive before the second
+    // copy.
     const early = await scene.rival.acquire({ waitMs: LONG_MS });
     expect(await second().signal(early)).toBe(0);
     await early.release();

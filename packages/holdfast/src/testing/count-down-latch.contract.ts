@@ -1,4 +1,4 @@
-/** The contract suite of a count-down latch, which every store must pass. */
+/** The contract suite for a count-down latch, which every store must pass. */
 import { expect, test } from "vitest";
 import { ClosedError, type CountDownLatch, WaitTimeoutError } from "../index.js";
 import { endOf, LONG_MS, SHORT_MS, SOON_MS, sleep, until } from "./delays.js";

@@ -15,7 +15,7 @@ export const SOON_MS: number = Math.ceil(2_000 * factor);
 /** Never reached in a passing run. */
 export const LONG_MS: number = Math.ceil(15_000 * factor);
 
-/** Longest time that `until` waits. Longer than anything takes on a busy machine. */
+/** Timeout of `until`, longer than anything takes on a busy machine. */
 const PATIENCE_MS: number = Math.ceil(60_000 * factor);
 
 /** Resolves after `ms`. */
@@ -66,7 +66,7 @@ export async function endOf(wait: () => Promise<unknown>): Promise<unknown> {
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endAtMs = performance.now() + PATIENCE_MS;
   while (!(await condition())) {
-    if (performance.now() > endAtMs) throw new Error(`no success within ${PATIENCE_MS} ms: ${what}`);
+    if (performance.now() > endAtMs) throw new Error(`waited ${PATIENCE_MS} ms for: ${what}`);
     await sleep(5);
   }
 }

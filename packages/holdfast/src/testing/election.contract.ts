@@ -1,4 +1,4 @@
-/** The contract suite of an election, which every store must pass. */
+/** The contract suite for an election, which every store must pass. */
 import { expect, test } from "vitest";
 import {
   ClosedError,
@@ -22,7 +22,7 @@ export function electionContract(subject: StoreUnderTest): void {
   const first = (): Election => scene.holdfast.election(scene.name);
   const second = (): Election => scene.rivalHoldfast.election(scene.name);
   const queued = (count: number): Promise<void> =>
-    until(async () => (await first().inspect()).waiterCount === count, `${count} to stand`);
+    until(async () => (await first().inspect()).waiterCount === count, `${count} candidates`);
 
   /** Observes the election and collects the leaders until `stop` is called. */
   const follow = (
@@ -114,7 +114,7 @@ export function electionContract(subject: StoreUnderTest): void {
     await leadership.release();
   });
 
-  test("a value can be any text up to the size limit", async () => {
+  test("a value can be any string up to the size limit", async () => {
     const leadership = await first().campaign("");
     for (const value of ["two words", "line\nbreak\u0000nul", '{"json": "🔐"}', "x".repeat(65_536)]) {
       await leadership.proclaim(value);
@@ -163,7 +163,7 @@ export function electionContract(subject: StoreUnderTest): void {
       const one = await first().campaign("mortal", { leaseMs, renew: false, waitMs: LONG_MS });
       const { seen, stop } = follow(second());
       try {
-        await until(() => seen.at(-1) === null, "the end of the leader");
+        await until(() => seen.at(-1) === null, "the leader's term to end");
         expect(seen.map((leader) => leader?.value)).toEqual(["mortal", undefined]);
         expect(one.validForMs()).toBe(0);
       } finally {

@@ -1,4 +1,4 @@
-/** Tests forced releases, or that a kind that does not support them refuses. */
+/** Tests forced releases, or that a kind without support for them refuses them. */
 import { expect, test } from "vitest";
 import { type Lease, LeaseLostError, UnsupportedError } from "../index.js";
 import { channels } from "../internal.js";
@@ -44,7 +44,7 @@ export function forcedReleaseContract(scene: Scene): void {
   });
 }
 
-/** Registers the test for kinds that report the reason of a forced release to the holder. */
+/** Registers the test for kinds that report the reason for a forced release to the holder. */
 export function forcedReasonContract(scene: Scene): void {
   test("a forced release reports its author and reason to the holder and to subscribers", async () => {
     const by = "ana@ops-1";

@@ -1,4 +1,4 @@
-/** Tests moving a lease to another process, or that a kind that does not support it refuses. */
+/** Tests moving a lease to another process, or that a kind without support for this refuses it. */
 import { expect, test } from "vitest";
 import { type ExportedLease, LeaseLostError, UnsupportedError } from "../index.js";
 import type { Scene } from "./subject.js";

@@ -157,9 +157,9 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await lease.release();
     await (await waiting[0])?.release();
     const second = await waiting[1];
-    if (second === undefined) throw new Error("there are four");
+    if (second === undefined) throw new Error("no second lease");
     expect(await scene.rival.forceRelease({ token: second.token })).toBe(true);
-    await until(() => second.signal.aborted, "the holder to be told");
+    await until(() => second.signal.aborted, "the holder to be notified");
     expect(() => second.assertHeld()).toThrow(LeaseLostError);
     const third = await waiting[2];
     expect(third?.token).toBeGreaterThan(second.token);
@@ -185,7 +185,7 @@ export function cohortContract(scene: Scene, makeLock: MakeLock): void {
     await queued(1);
     expect(await scene.rival.forceRelease({ token: first?.token ?? 0 })).toBe(true);
     for (const next of [...waiting.slice(1), late]) await (await next)?.release();
-    await until(() => first?.signal.aborted === true, "the holder to be told");
+    await until(() => first?.signal.aborted === true, "the holder to be notified");
     expect(order).toEqual(["first", "second", "third", "late"]);
   });
 
@@ -242,7 +242,7 @@ export function cohortHandOverContract(scene: Scene): void {
     await lease.release();
     await (await waiting[0])?.release();
     const second = await waiting[1];
-    if (second === undefined) throw new Error("there are three");
+    if (second === undefined) throw new Error("no second lease");
     const exported: unknown = JSON.parse(JSON.stringify(second.export()));
     const adopted = await scene.rivalHoldfast.adopt(exported as ReturnType<Lease["export"]>);
     expect(adopted.token).toBe(second.token);

@@ -1,4 +1,4 @@
-/** The contract suite of a multi-lock, which every store must pass. */
+/** The contract suite for a multi-lock, which every store must pass. */
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import {
@@ -81,7 +81,7 @@ function severalContract(subject: StoreUnderTest): void {
     expect(await rivalMutex("a").tryAcquire()).toBeNull();
     controller.abort(reason);
     await expect(waiting).rejects.toBe(reason);
-    await until(async () => (await rivalMutex("a").inspect()).holders.length === 0, "a to be given back");
+    await until(async () => (await rivalMutex("a").inspect()).holders.length === 0, "a to be released");
     await blocker.release();
     await until(areFree, "all to be free");
   });
@@ -131,7 +131,7 @@ function severalContract(subject: StoreUnderTest): void {
     await scene.server.delete(...(await scene.server.keysWith(`${scene.name}:b`)));
     await expect(lease.extend(2 * LONG_MS)).rejects.toThrow(LeaseLostError);
     expect(lease.signal.aborted).toBe(true);
-    await until(areFree, "the others to be given back");
+    await until(areFree, "the others to be released");
   });
 
   test("close ends a wait, releases its members and aborts the signals of held leases", async () => {

@@ -1,5 +1,5 @@
 /**
- * The contract suite of a mutex, which every store must pass. Published for authors of custom stores.
+ * The contract suite for a mutex, which every store must pass. Published for authors of custom stores.
  *
  * @example
  * describe("mutex on my store", () => mutexContract({ name: "mine", start: startMine }));

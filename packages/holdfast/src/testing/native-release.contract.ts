@@ -1,9 +1,12 @@
-/** The contract suite of releases without a script, which every store must pass, whether or not it has them (docs/adr/149). */
+/**
+ * The contract suite for releases without a script, which every store must pass, whether or not it has them
+ * (docs/adr/149).
+ */
 import { expect, test } from "vitest";
 import { LONG_MS } from "./delays.js";
 import { type LockUnderTest, type StoreUnderTest, useScene } from "./subject.js";
 
-/** More than a store sends as scripts before it tries the commands. */
+/** More releases than a store sends as scripts before it tries the native commands. */
 const MANY = 40;
 /** So long that a test fails if a waiter gets the lock only when the lease ends. */
 const LEASE = { leaseMs: 600_000, waitMs: LONG_MS };
@@ -66,7 +69,7 @@ export function nativeReleaseContract(subject: StoreUnderTest): void {
     await Promise.all([turns(scene.lock), turns(scene.rival)]);
   });
 
-  test("a lease that was force-released is reported as lost by its release, also if the lock is free", async () => {
+  test("a lease that was force-released is reported as lost by its release, even if the lock is free", async () => {
     await releaseMany();
     const lease = await scene.lock.acquire(LEASE);
     expect(await scene.rival.forceRelease({ owner: lease.owner })).toBe(true);

@@ -1,4 +1,4 @@
-/** The contract suite of pauses, for every kind that can be paused. Every store must pass it. */
+/** The contract suite for pauses, for every kind that can be paused. Every store must pass it. */
 import { describe, expect, test } from "vitest";
 import {
   AcquireTimeoutError,
@@ -130,7 +130,7 @@ function pauseOfAKind(
     await until(async () => {
       const next = await scene.lock.tryAcquire();
       return next !== null && (await next.release()) === "released";
-    }, "a grant after it");
+    }, "a grant after the pause");
     await expect(pause(Date.now() - 60_000)).rejects.toThrow(RangeError);
   });
 

@@ -1,4 +1,4 @@
-/** The contract suite of a read-write lock, which every store must pass. */
+/** The contract suite for a read-write lock, which every store must pass. */
 import { expect, test } from "vitest";
 import { type ExportedLease, LeaseLostError, type ReadWriteLease, type ReadWriteLock } from "../index.js";
 import { BRIEF_LEASE_MS, LONG_MS, sleep, until } from "./delays.js";
@@ -203,7 +203,7 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
   test("a forced release of one reader ends only its lease", async () => {
     const [a, b] = [await first().read.acquire(), await second().read.acquire()];
     expect(await first().write.forceRelease({ owner: b.owner })).toBe(true);
-    await until(() => b.validForMs() === 0, "the reader to be told");
+    await until(() => b.validForMs() === 0, "the reader to be notified");
     a.assertHeld();
     await expect(b.release()).rejects.toThrow(LeaseLostError);
     expect(await a.tryUpgrade()).toBe(a);

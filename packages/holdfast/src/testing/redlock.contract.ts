@@ -1,4 +1,4 @@
-/** The contract suite of a lock on a majority of servers, which every store must pass. */
+/** The contract suite for a lock on a majority of servers, which every store must pass. */
 import { hostname } from "node:os";
 import { expect, test } from "vitest";
 import { type HoldfastOptions, type Lease, UnsupportedError } from "../index.js";

@@ -1,4 +1,4 @@
-/** The contract suite of a reentrant mutex, which every store must pass. It includes the tests of every mutex. */
+/** The contract suite for a reentrant mutex, which every store must pass. It includes the tests of every mutex. */
 import { expect, test } from "vitest";
 import {
   AcquireTimeoutError,
@@ -54,7 +54,7 @@ export function reentrantMutexContract(subject: StoreUnderTest): void {
     await next.release();
   });
 
-  test("a reentrant mutex and a plain mutex of the same name exclude each other in one queue", async () => {
+  test("a reentrant mutex and a plain mutex with the same name exclude each other in one queue", async () => {
     const plain = scene.rivalHoldfast.mutex(scene.name);
     const lease = await mine().acquire();
     expect(await plain.tryAcquire()).toBeNull();

@@ -1,4 +1,4 @@
-/** The contract suite of retained mutexes, which every store must pass. */
+/** The contract suite for retained mutexes, which every store must pass. */
 import { expect, test } from "vitest";
 import type { Holdfast, Lease, LockOptions } from "../index.js";
 import { retain } from "../retain/index.js";
@@ -21,11 +21,11 @@ export function retainContract(subject: StoreUnderTest): void {
       const { owner } = last;
       last = await lock.acquire(LEASE);
       return last.owner === owner;
-    }, "the lock is retained");
+    }, "the lock to be retained");
     await last.release();
     return last;
   };
-  const isFree = (): Promise<void> => until(async () => (await scene.holders()).length === 0, "the lock is free");
+  const isFree = (): Promise<void> => until(async () => (await scene.holders()).length === 0, "the lock to be free");
 
   test("a released mutex is acquired again under the same claim, each time with a higher token", async () => {
     const tokens = [(await retained()).token];
@@ -58,7 +58,7 @@ export function retainContract(subject: StoreUnderTest): void {
     expect(second.owner).not.toBe(first.owner);
   });
 
-  test("another client that waits gets a retained mutex", async () => {
+  test("a waiter of another client gets a retained mutex", async () => {
     const { token } = await retained();
     const next = await scene.rival.acquire(LEASE);
     expect(next.token).toBeGreaterThan(token);
@@ -85,17 +85,17 @@ export function retainContract(subject: StoreUnderTest): void {
     await (await waiting).release();
   });
 
-  test("a refused tryAcquire of another client makes a retained mutex free", async () => {
+  test("a refused tryAcquire from another client frees a retained mutex", async () => {
     await retained();
     let lease: Lease | null = null;
     await until(async () => {
       lease = await scene.rival.tryAcquire(LEASE);
       return lease !== null;
-    }, "tryAcquire gets the lock");
+    }, "tryAcquire to get the lock");
     await (lease as Lease | null)?.release();
   });
 
-  test("after a refused tryAcquire of another client, the mutex is free between two callers", async () => {
+  test("after a refused tryAcquire from another client, the mutex is free between two callers", async () => {
     await retained();
     expect(await scene.rival.tryAcquire(LEASE)).toBeNull();
     await isFree();
@@ -107,7 +107,7 @@ export function retainContract(subject: StoreUnderTest): void {
     }
   });
 
-  test("tryAcquire of the same client gets a retained mutex", async () => {
+  test("tryAcquire from the same client gets a retained mutex", async () => {
     const { token } = await retained();
     const lease = await scene.lock.tryAcquire(LEASE);
     expect(lease?.token).toBeGreaterThan(token);
@@ -134,7 +134,7 @@ export function retainContract(subject: StoreUnderTest): void {
     await (await woken).release();
   });
 
-  test("a pause makes a retained mutex free", async () => {
+  test("a pause frees a retained mutex", async () => {
     await retained();
     await scene.rivalHoldfast.pause(scene.name, { by: "an operator", label: "a test" });
     await isFree();
@@ -142,20 +142,20 @@ export function retainContract(subject: StoreUnderTest): void {
     await (await scene.lock.acquire(LEASE)).release();
   });
 
-  test("a multi-lock of another client that waits gets a retained mutex", async () => {
+  test("a waiting multi-lock of another client gets a retained mutex", async () => {
     await retained();
     const both = scene.rivalHoldfast.multiLock([scene.name, `${scene.name}:other`]);
     await (await both.acquire(LEASE)).release();
   });
 
-  test("a refused multi-lock of another client makes a retained mutex free", async () => {
+  test("a refused multi-lock of another client frees a retained mutex", async () => {
     await retained();
     const both = scene.rivalHoldfast.multiLock([scene.name, `${scene.name}:other`]);
     await until(async () => {
       const lease = await both.tryAcquire(LEASE);
       await lease?.release();
       return lease !== null;
-    }, "tryAcquire gets both");
+    }, "tryAcquire to get both");
   });
 
   test("a multi-lock of the same client gets a retained mutex", async () => {
@@ -165,7 +165,7 @@ export function retainContract(subject: StoreUnderTest): void {
     await lease?.release();
   });
 
-  test("a forced release makes a retained mutex free", async () => {
+  test("a forced release frees a retained mutex", async () => {
     const { owner, token } = await retained();
     expect(await scene.rival.forceRelease({ owner })).toBe(true);
     await until(async () => {
@@ -185,7 +185,7 @@ export function retainContract(subject: StoreUnderTest): void {
     await isFree();
   });
 
-  test("close gives a retained mutex back", async () => {
+  test("close releases a retained mutex", async () => {
     for (const graceMs of [undefined, LONG_MS]) {
       const holdfast: Holdfast = await scene.another();
       await retained(holdfast.mutex(scene.name, OPTIONS));
@@ -211,7 +211,7 @@ export function retainContract(subject: StoreUnderTest): void {
     expect(() => holdfast.mutex(name, { retain: 2_000 as never })).toThrow("without key; got 2000");
     expect(() => retain({ forMs: -1 })).toThrow("forMs must be a whole number from 0 to 10512000000; got -1");
     expect(() => retain(2_000 as never)).toThrow("options must be an object with forMs; got 2000");
-    // Callers with another `retain`, or without it, do not notice.
+    // Callers with another `retain`, or none, are not affected.
     const held = await scene.rival.acquire(LEASE);
     const short = { leaseMs: 599_999, waitMs: LONG_MS };
     const waiting = [holdfast.mutex(name), holdfast.mutex(name, { retain: retain({ forMs: 1 }) })].map((other) =>
@@ -219,7 +219,7 @@ export function retainContract(subject: StoreUnderTest): void {
     );
     const error: unknown = await lock.acquire(short).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(RangeError);
-    expect(error).toMatchObject({ message: "retain needs forMs of at most leaseMs / 3, 199999; got 200000" });
+    expect(error).toMatchObject({ message: "retain.forMs must be at most leaseMs / 3, 199999; got 200000" });
     await held.release();
     for (const lease of waiting) await (await lease).release();
   });

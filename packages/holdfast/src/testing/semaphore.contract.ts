@@ -1,4 +1,4 @@
-/** The contract suite of a semaphore, which every store must pass. */
+/** The contract suite for a semaphore, which every store must pass. */
 import { expect, test } from "vitest";
 import {
   CapacityMismatchError,
@@ -238,7 +238,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     expect(await second().forceRelease({ token: b.token })).toBe(true);
     const c = await waiting;
     expect(c.slots).toEqual(b.slots);
-    await until(() => b.validForMs() === 0, "the old holder to be told");
+    await until(() => b.validForMs() === 0, "the old holder to be notified");
     a.assertHeld();
     await expect(b.release()).rejects.toThrow(LeaseLostError);
     await release(a, c);

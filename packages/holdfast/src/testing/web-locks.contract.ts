@@ -1,6 +1,6 @@
 /**
- * The contract suite of `holdfast/web-locks`, which every store must pass. It was written from the W3C specification of Web
- * Locks, clause by clause; the clauses about documents, workers and storage buckets do not apply.
+ * The contract suite for `holdfast/web-locks`, which every store must pass. It was written from the W3C specification
+ * of Web Locks, clause by clause; the clauses about documents, workers and storage buckets do not apply.
  */
 import { expect, test } from "vitest";
 import { ClosedError, type Lease, LeaseLostError, PausedError, type ReadWriteLock } from "../index.js";
@@ -28,7 +28,7 @@ interface WebScene {
   readonly scene: Scene;
   readonly first: () => WebLockManager;
   readonly second: () => WebLockManager;
-  /** The same lock, as the library's own kind. */
+  /** The same lock, as a read-write lock. */
   readonly lock: () => ReadWriteLock;
   readonly queued: (count: number) => Promise<void>;
   /** Requests the lock of the test and resolves when its callback runs. */
@@ -70,7 +70,7 @@ export function webLocksContract(subject: StoreUnderTest): void {
 
   // --- The arguments of request().
 
-  test("request: rejects with a TypeError without a name or a callback that can be called", async () => {
+  test("request: rejects with a TypeError if the name or a callable callback is missing", async () => {
     for (const args of [[], [scene.name], [scene.name, {}], [scene.name, null], [scene.name, {}, 12]]) {
       await expect(requestWith(first(), ...args)).rejects.toThrow(TypeError);
     }
@@ -141,7 +141,7 @@ export function webLocksContract(subject: StoreUnderTest): void {
     expect(await lock().write.inspect()).toMatchObject({ holders: [], waiterCount: 0 });
   });
 
-  test("request: rejects with the reason of a signal that has aborted, after all other checks", async () => {
+  test("request: rejects with the reason of an aborted signal, after all other checks", async () => {
     const rejected = first().request(scene.name, { signal: AbortSignal.abort() }, unreached);
     await expect(rejected).rejects.toMatchObject({ name: "AbortError" });
     const signal = AbortSignal.abort("my reason");
@@ -202,7 +202,7 @@ export function webLocksContract(subject: StoreUnderTest): void {
 
   // --- When a request can be granted.
 
-  test("an exclusive lock excludes every other lock of its name, in every process", async () => {
+  test("an exclusive lock excludes every other lock with its name, in every process", async () => {
     const held = await running(first());
     for (const mode of ["exclusive", "shared"] as const) {
       expect(await second().request(scene.name, { mode, ifAvailable: true }, (granted) => granted)).toBeNull();
@@ -218,7 +218,7 @@ export function webLocksContract(subject: StoreUnderTest): void {
     await Promise.all(held.map(({ released }) => released));
   });
 
-  test("a lock of another name does not wait, and a second request of the same name waits for the first", async () => {
+  test("a request for another name does not wait, and a second one for the same name waits", async () => {
     await first().request(scene.name, async () => {
       expect(await first().request(`${scene.name}:other`, () => "granted")).toBe("granted");
       expect(await first().request(scene.name, { ifAvailable: true }, (granted) => granted)).toBeNull();
@@ -229,7 +229,7 @@ export function webLocksContract(subject: StoreUnderTest): void {
     const begun: string[] = [];
     const modes = ["exclusive", "shared", "exclusive", "exclusive", "shared", "shared", "exclusive"] as const;
     await Promise.all(modes.map((mode, i) => first().request(scene.name, { mode }, () => begun.push(`${mode} ${i}`))));
-    // Shared requests in a row may begin in any order.
+    // Consecutive shared requests may begin in any order.
     const inOrder = modes.map((mode, i) => `${mode} ${i}`);
     expect([...begun.slice(0, 4), ...begun.slice(4, 6).toSorted(), ...begun.slice(6)]).toEqual(inOrder);
   });
@@ -288,7 +288,7 @@ export function webLocksContract(subject: StoreUnderTest): void {
 
   // --- steal.
 
-  test("steal: is granted immediately, free or held, and rejects the holder's request with AbortError", async () => {
+  test("steal: is granted immediately, even if held, and rejects the holder's request with AbortError", async () => {
     expect(await first().request(scene.name, { steal: true }, (granted) => granted?.mode)).toBe("exclusive");
     const held = await running(first());
     const outcome = held.released.catch((error: unknown) => error);
@@ -299,12 +299,12 @@ export function webLocksContract(subject: StoreUnderTest): void {
     expect(error).toMatchObject({ name: "AbortError", cause: { reason: expect.stringMatching(BY_FORCE) } });
     expect((error as DOMException & { cause: unknown }).cause).toBeInstanceOf(LeaseLostError);
     expect(held.lease.signal.aborted).toBe(true);
-    // The callback has run on until now.
+    // The callback was still running.
     held.release("ignored");
     expect(await first().request(scene.name, () => "next")).toBe("next");
   });
 
-  test("steal: ends all holders, and goes before all waiters, which keep their order", async () => {
+  test("steal: ends all holds, and goes ahead of all waiters, which keep their order", async () => {
     const shared = { mode: "shared" } as const;
     const held = [await running(first(), shared), await running(second(), shared), await running(first(), shared)];
     const outcomes = held.map(({ released }) => released.catch((error: unknown) => error));
@@ -390,7 +390,7 @@ export function webLocksContract(subject: StoreUnderTest): void {
 
   // --- Where a distributed lock goes beyond the specification.
 
-  test("a lock excludes the holders of the read-write lock of its name", async () => {
+  test("a lock excludes the holders of the read-write lock with its name", async () => {
     const writer = await scene.rivalHoldfast.readWriteLock(scene.name).write.acquire();
     expect(await first().request(scene.name, { mode: "shared", ifAvailable: true }, (granted) => granted)).toBeNull();
     await writer.release();
@@ -466,18 +466,18 @@ export function webLocksQueryContract(subject: StoreUnderTest): void {
   const ofTheTest = <Info extends { readonly name: string }>(infos: readonly Info[]): Info[] =>
     infos.filter(({ name }) => name === scene.name);
 
-  test("query: has no locks that nobody holds or waits for", async () => {
+  test("query: omits locks without holders and waiters", async () => {
     await first().request(scene.name, () => {});
     const { held, pending } = await first().query();
     expect([ofTheTest(held), ofTheTest(pending)]).toEqual([[], []]);
   });
 
-  test("query: has each holder and each waiter with its name, mode and client, waiters in their order", async () => {
+  test("query: lists each holder and waiter with its name, mode and client, waiters in queue order", async () => {
     const held = [await running(first(), { mode: "shared" }), await running(second(), { mode: "shared" })];
     const waiting = [second().request(scene.name, () => {})];
     await queued(1);
     waiting.push(first().request(scene.name, { mode: "shared" }, () => {}));
-    // A snapshot contains the requests that were made before, without a wait.
+    // The snapshot contains the earlier requests, without any delay.
     const seen = await first().query();
     const [mine = "", other = ""] = held.map(({ lease }) => lease.owner.split("/")[0]);
     const { name } = scene;
