@@ -149,7 +149,7 @@ export class AttemptDelay {
   }
 }
 
-/** Returns the time, in ms, until enough blocking leases have ended that a majority is free, or the first server is. */
+/** Returns the time, in ms, until the first server is free if the attempt lost it, or else until a majority is free. */
 function restMsOf(votes: readonly (Vote | undefined)[], lostAtFirst: boolean): number {
   const rests = votes.flatMap((vote) => (vote?.outcome === "held" ? [vote.restMs] : []));
   const granted = votes.filter((vote) => vote?.outcome === "granted").length;

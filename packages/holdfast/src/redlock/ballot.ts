@@ -55,7 +55,7 @@ export interface BallotFacts {
   readonly servers: readonly QuorumServer[];
   readonly place: RedlockPlace;
   readonly claim: Claim;
-  /** Longest wait for each reply, in ms. */
+  /** The timeout for each reply, in ms. */
   readonly timeoutMs: number;
   /**
    * The server that concurrent attempts ask first, by default none. Only the attempt that wins this server continues to

@@ -2,8 +2,8 @@
   redlock/confirm: raise this server to the token of the grant, if it still holds the lock for this grant.
 
   Comparing the owner is not enough. The lease may have ended, another claim may have held the lock with this very
-  token, and a late copy of the acquire may have taken the lock again. Then the server has another number than it
-  reported, and the token belongs to another claim. A repeated request gets the same reply, because the number then
+  token, and a late copy of the acquire may have taken the lock again. Then the server has a different number than
+  it reported, and the token belongs to another claim. A repeated request gets the same reply, because the number then
   equals the token.
 
   KEYS[1] lock      string, owner id of the holder on this server; expires with its lease

@@ -3,8 +3,8 @@
 
   Comparing and extending are one atomic step, so that this cannot extend the next holder's lease. Comparing the owner
   is not enough, as in redlock/confirm: a late copy of the acquire may have taken the lock again after another claim
-  held it, and then the server has another number. The fence is extended with the lease, because it must outlive the
-  lease by far; see docs/adr/092-tokens-on-a-quorum.md.
+  held it, and then the server has another number. The fence is extended with the lease, because it must long outlive
+  the lease; see docs/adr/092-tokens-on-a-quorum.md.
 
   KEYS[1] lock      string, owner id of the holder on this server; expires with its lease
   KEYS[2] fence     string, current number of this server

@@ -1,4 +1,6 @@
-/** The factories of a Holdfast instance on independent servers. Only `redlock` works; the others throw the reason. */
+/**
+ * The factories of a Holdfast instance on independent servers. Only `redlock` works; the others fail with the reason.
+ */
 
 import type { CloseOptions, CloseOutcome, HeldLease } from "../core/closing.js";
 import { quote } from "../core/error-messages.js";

@@ -18,7 +18,7 @@ export interface LineMember {
   released(server: number): void;
 }
 
-/** How long subscriptions are kept after the last waiter, because a busy lock soon has the next one. */
+/** How long subscriptions are kept after the last waiter left. A busy lock soon has the next waiter. */
 const LINGER_MS = 5_000;
 
 const LEAST_CROWDING = 1;

@@ -22,7 +22,7 @@ import { type Answers, count, type Failed, failure, type QuorumServer, quorumErr
 /** Shortest time between two rounds that ask all servers because one of them lost its leases, in ms. */
 const ROUND_MS = 1_000;
 /**
- * Once enough servers have replied, wait for slower ones for as long again as those took, but for at least this many ms.
+ * Once enough servers have replied, slower ones get as much time again, but at least this many ms.
  */
 const LEAST_EXTRA_MS = 5;
 /** Upper bound of that extra wait, as a fraction of the request timeout. */

@@ -5,7 +5,9 @@
  */
 import type { Runtime } from "../core/runtime.js";
 
-/** Longest time until a waiter asks again, in ms. If a message is lost, the lock may be free and unused this long. */
+/**
+ * Longest time until a waiter asks again, in ms. If a message is lost, the lock may be free but unused for this long.
+ */
 export const RECHECK_MS = 2_000;
 
 const SHORTEST_WIN_MS = 1;

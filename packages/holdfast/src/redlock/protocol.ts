@@ -176,7 +176,7 @@ function stateOf(seen: readonly ServerView[], majority: number): State {
   if (owner === undefined) return free;
   const its = seen.filter((view) => view.owner === owner);
   const token = mostFrequent(its.map((view) => view.token));
-  // The lease ends when the leases on so many servers have ended that no majority is left.
+  // The lease ends when fewer than a majority of the servers still hold it.
   const ends = its.map(({ leaseLeftMs }) => leaseLeftMs).toSorted((a, b) => b - a);
   const holders = [{ owner, token, leaseLeftMs: ends[majority - 1] ?? 0, isUntimed: true as const }];
   return { ...free, holders, token, votes: { holding: its.length, answered: seen.length } };

@@ -2,8 +2,8 @@
  * Releases, on all servers, every hold that one attempt has or may have, after it failed or when its lease is released.
  *
  * It also asks servers that refused or did not reply. A server is certain to hold nothing only after it has replied to
- * a release that was sent after its reply to the acquire. While that is missing, the release is repeated until the
- * requested lease would have ended. So in the worst case, a lost message costs that much time.
+ * a release that was sent after its reply to the acquire. Until then, the release is repeated, but no longer than the
+ * requested lease would have lasted. So a lost message costs at most that much time.
  */
 
 import { call } from "../core/call.js";
@@ -102,7 +102,7 @@ class QuorumCleanup {
     });
   }
 
-  /** Starts the next round now, because a connection is back and missing replies may be available. */
+  /** Starts the next round now, because a connection is back, so servers that did not reply may reply now. */
   askNow(): void {
     if (!this.#isOver && this.#pause !== undefined) void this.round(this.#session.commandTimeoutMs);
   }
@@ -186,9 +186,9 @@ export class QuorumCleanups implements Occupant {
   /**
    * Releases what an attempt has, and retries in the background. A second call for the same attempt joins the first.
    *
-   * @param timeoutMs  longest wait for each reply, in ms
-   * @param isEnough   whether the answers so far decide; by default, waits for all servers
-   * @returns the answers once they decide, or once each server has replied or failed
+   * @param timeoutMs  timeout for each reply, in ms
+   * @param isEnough   whether the answers so far suffice; by default, waits for all servers
+   * @returns the answers once they suffice, or once each server has replied or failed
    */
   async cleanUp(
     ballot: Ballot,

@@ -33,7 +33,7 @@ export interface QuorumFacts {
 /** Lease of a touch, in ms. A touch is released immediately, so this matters only if servers become unreachable. */
 const TOUCH_MS = 1_000;
 
-/** Longest time that the first grant waits for a server that has not replied whether it may be used, in ms. */
+/** How long the first grant waits for a server to reply whether it may be used, in ms. */
 const CHECK_MS = 200;
 
 /** The servers, the session and the shared state of one Holdfast instance on independent servers. */

@@ -48,7 +48,7 @@ export class Redlock extends Lock {
    * Takes one round trip if the lock is free and the servers have the same number, as they do after an acquire on the
    * same servers; otherwise two.
    *
-   * @returns a lease whose token is higher than every token of this name that was granted before the call
+   * @returns a lease whose token is higher than every token granted for this name before the call
    * @throws AcquireTimeoutError  after `waitMs`; nothing is held
    * @throws QuorumError          no reply from a majority of the servers; nothing is held, and grants of single
    *                              servers are released or expire

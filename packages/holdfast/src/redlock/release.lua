@@ -7,7 +7,7 @@
 
   KEYS[1] lock     string, owner id of the holder on this server; expires with its lease
   ARGV[1] owner    id of the attempt
-  ARGV[2] channel  channel of the waiters of this name; the message is the owner whose hold has ended
+  ARGV[2] channel  channel of this lock's waiters; the message is the owner whose hold has ended
   REPLY   {1, listeners}  released; listeners is the number of connections that got the message
           {2}             unheld: it had ended, or was never taken here, or was released already
 ]]

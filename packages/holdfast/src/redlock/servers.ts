@@ -1,4 +1,4 @@
-/** The independent servers of a quorum, their answers to a request, and the error for too few answers. */
+/** The independent servers of a quorum, their answers to a request, and the error if there are too few. */
 import type { ServerAnswer, StoreFailure } from "../core/error-messages.js";
 import { QuorumError, StoreError } from "../core/errors.js";
 import type { Guard } from "../core/guard.js";
@@ -46,8 +46,8 @@ export type Answers<Reply> = readonly (Reply | Failed | undefined)[];
 /**
  * Sends a request to all servers in parallel.
  *
- * @param isEnough  whether the answers so far decide. If so, does not wait for the other requests, which still run
- * @returns the answers at that moment; all of them if they never decide
+ * @param isEnough  whether the answers so far suffice. If so, does not wait for the other requests, which still run
+ * @returns the answers at that moment; all of them if they never suffice
  */
 export function askAll<Reply>(
   servers: readonly QuorumServer[],
@@ -85,7 +85,7 @@ export function mayHaveRun(error: unknown): boolean {
   return !(error instanceof StoreError) || error.mayHaveRun;
 }
 
-/** Creates the answer of a server whose reply does not count, or that is not asked. */
+/** Creates the answer for a server whose reply does not count, or that was not asked. */
 export function failure(lockName: string, facts: StoreFailure): Failed {
   return { outcome: "failed", error: new StoreError(lockName, facts) };
 }

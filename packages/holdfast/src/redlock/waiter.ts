@@ -23,7 +23,8 @@ import type { Quorum } from "./quorum.js";
 import type { RedlockPlace } from "./servers.js";
 
 /**
- * Bounds the timeout of a request to this fraction of the lease. After two slow rounds, two thirds of the lease remain.
+ * The timeout of a request is at most the lease length divided by this. After two slow rounds, two thirds of the lease
+ * remain.
  */
 const ROUNDS_IN_A_LEASE = 6;
 /** One caller that waits for a majority. */
@@ -183,7 +184,7 @@ export class RedlockWaiter implements Occupant, LineMember {
     return hasWaited && this.#deadline.leftMs() < this.#quorum.pace.winMs;
   }
 
-  /** Longest wait for the reply of one server, in ms. */
+  /** The timeout for the reply of one server, in ms. */
   #callTimeoutMs(): number {
     const mostMs = Math.min(this.#session.commandTimeoutMs, Math.floor(this.#options.leaseMs / ROUNDS_IN_A_LEASE));
     if (this.#options.waitMs === 0) return mostMs;

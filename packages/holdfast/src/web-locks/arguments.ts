@@ -1,6 +1,6 @@
 /**
- * Reads the arguments of `request`, with the conversions of Web IDL and the checks of the Web Locks specification, in the same
- * order.
+ * Reads the arguments of `request`, with the conversions of Web IDL and the checks of the Web Locks specification, in
+ * the order of these standards.
  */
 import { show } from "../core/keys.js";
 import { isAbortSignal, nativeSignal } from "../core/options.js";
@@ -25,7 +25,7 @@ export interface Asked {
  * @throws the reason of the signal, if it has aborted
  */
 export function readArguments(args: readonly unknown[]): Asked {
-  if (args.length < 2) throw new TypeError(`request needs a name and a callback; got ${args.length} arguments`);
+  if (args.length < 2) throw new TypeError(`request needs 2 arguments, name and callback; got ${args.length}`);
   const [named, given, callback] = args.length === 2 ? [args[0], undefined, args[1]] : args;
   // A template literal refuses symbols, as the specification requires.
   const name = `${named as string}`;

@@ -1,12 +1,12 @@
 /** The errors of the Web Locks specification. */
 import { show } from "../core/keys.js";
 
-/** The reason that the former holders of a stolen lock get. */
+/** The reason reported to the former holders of a stolen lock. */
 export const STOLEN = "a request with steal took the lock";
 
 /** The error of a request that stole the lock and lost it before its callback began. */
 export function lostBeforeUse(lockName: string): DOMException {
-  const message = `${show(lockName)} was stolen for this request, but the lease ended before the callback could start, so it is not called.`;
+  const message = `${show(lockName)} was stolen for this request, but the lease ended before the callback started.`;
   return domException(message, "AbortError");
 }
 

@@ -3,26 +3,26 @@
 /** A request in a line. */
 export interface Entrant {
   readonly isShared: boolean;
-  /** Sends the request. Called once, when all requests before it have their place on the server. */
+  /** Sends the request. Called once, when all earlier requests are granted or in the queue. */
   go(): void;
 }
 
 /**
- * Sends the requests for one name in the order in which they were made.
+ * Sends one process's requests for one name in the order in which they were made.
  *
- * Requests that travel together may be overtaken, for example on different connections of a pool, or if the first of them has to
- * be repeated. So a request is sent when the server has replied to all earlier ones: each is granted, or has its place in the
- * queue. Shared requests in a row are sent together, because their order makes no difference.
+ * Requests in flight at the same time could overtake each other, for example on different connections of a pool, or if
+ * one is retried. So a request is sent only after all earlier ones are placed: the server has granted them or put them
+ * in the queue. Consecutive shared requests are sent together, because their order makes no difference.
  *
- * If a request gets no reply, all later ones are sent immediately, so that a server that does not reply delays each of them only
- * once. Their order is then the order in which they arrive.
+ * If a request gets no reply, all later ones are sent immediately, so that an unresponsive server delays each of them
+ * only once. They are then served in the order in which they reach the server.
  */
 export class Line {
   #waiting: Entrant[] = [];
-  /** Requests that were sent and have no place yet. */
+  /** Requests that were sent but are not placed yet. */
   readonly #sent = new Set<Entrant>();
 
-  /** Whether every request has its place. */
+  /** Whether every request is placed. */
   get isEmpty(): boolean {
     return this.#sent.size === 0 && this.#waiting.length === 0;
   }
@@ -33,7 +33,7 @@ export class Line {
     this.#advance();
   }
 
-  /** The request has its place, or has ended. Repeated calls do nothing. */
+  /** The request is placed, or has ended. Repeated calls do nothing. */
   placed(entrant: Entrant): void {
     if (!this.#sent.delete(entrant)) this.#waiting = this.#waiting.filter((other) => other !== entrant);
     this.#advance();
@@ -46,7 +46,7 @@ export class Line {
     this.#advance();
   }
 
-  /** Resolves when every request that is in the line now has its place, however many come later. */
+  /** Resolves when every request that is in the line now is placed, however many come later. */
   passed(): Promise<void> {
     return new Promise((resolve) => {
       const last: Entrant = {

@@ -18,14 +18,14 @@ import type { WebLock, WebLockManager } from "./types.js";
 const managers = new WeakMap<Holdfast, WebLockManager>();
 
 /**
- * Returns a lock manager with the interface of `navigator.locks`, whose locks all processes with the same server and prefix share.
- * Sends nothing. A second call with the same Holdfast returns the same object.
+ * Returns a lock manager with the interface of `navigator.locks`. All processes with the same server and prefix share
+ * its locks. Sends nothing. A second call with the same Holdfast returns the same object.
  *
- * The options that `createHoldfast` got, such as `leaseMs`, also apply to the requests of the manager, except `waitMs`: a request
+ * The options of `createHoldfast`, such as `leaseMs`, also apply to the manager's requests, except `waitMs`: a request
  * waits until it is granted, or until its signal aborts.
  *
  * @throws TypeError         `holdfast` is not the result of `createHoldfast`
- * @throws UnsupportedError  `holdfast` is on several independent servers
+ * @throws UnsupportedError  `holdfast` uses several independent servers
  *
  * @example
  * import { createHoldfast } from "holdfast";
@@ -118,8 +118,8 @@ function leaseFor(asked: Asked, internals: Internals, lines: Map<string, Line>):
 }
 
 /**
- * Calls the callback and releases the lock when its promise settles. Rejects as soon as the lock is lost, although the callback
- * runs on.
+ * Calls the callback and releases the lock when its promise settles. Rejects as soon as the lock is lost, although the
+ * callback continues.
  */
 async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease): Promise<unknown> {
   const lock: WebLock = Object.freeze({ name, mode });

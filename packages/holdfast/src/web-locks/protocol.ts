@@ -60,7 +60,7 @@ export function requestProtocol(
             ? await takeFromAll(claim, timeoutMs)
             : await inner.acquire(claim, enqueue, timeoutMs, throughPause);
           replies += 1;
-          // The first request of a process may be refused only because its inbox is not open yet. Then it is asked again.
+          // The first request of a process may be refused only because its inbox is not open yet. It is then sent again.
           if (reply.outcome === "waiting" || (reply.outcome === "refused" && (enqueue || replies > 1))) placed();
           return reply;
         } catch (error) {

@@ -2,8 +2,8 @@
   web-locks/steal: end all holds of a read-write lock, and grant it to the caller before all waiters.
 
   This is one atomic step, so that no waiter is granted between the end of the old holds and the new grant. The queue
-  stays as it is. Each former holder is notified, up to 10,000 of them; the others learn it at their next renewal. A
-  repeated request of the present holder gets the same reply, because the first reply may have been lost. The lock
+  stays as it is. Each former holder is notified, up to 10,000 of them; the others notice the loss at their next renewal.
+  A repeated request from the current holder gets the same reply, because the first reply may have been lost. The lock
   remembers its last steals, so that a late copy of an earlier request does not end the holds that came after it.
   During a pause nothing is granted, so nothing is ended either.
 
@@ -16,7 +16,7 @@
   KEYS[7] steals    string, owners of the last claims that stole the lock, newest first
   ARGV[1] owner     id of this claim
   ARGV[2] leaseMs   length of the lease
-  ARGV[3] weight    number of permits, all that there are
+  ARGV[3] weight    number of permits: all of them
   ARGV[4] inbox     prefix of inbox channels: the channel of a client is this plus its client id
   ARGV[5] note      text appended to the message to each former holder; may be empty
   GRANTS  by itself
@@ -61,7 +61,7 @@ begin(capacity, state[2] or ',' .. weight .. ',')
 local token = nextToken()
 grantTo(owner, weight, leaseMs, token, '')
 redis.call('SET', KEYS[2], token, 'PX', keptMs())
--- Cut to 500 bytes, which are about ten owners. No request is under way for 10 minutes.
+-- Cut to 500 bytes, about ten owner ids. No request is in flight for as long as 10 minutes.
 redis.call('SET', KEYS[7], string.sub(owner .. ',' .. steals, 1, 500), 'PX', 600000)
 for _, holder in ipairs(ended) do
   local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')

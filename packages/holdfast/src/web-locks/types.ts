@@ -7,7 +7,7 @@ import type { Lease } from "../core/lease.js";
 /** How a lock is held: `exclusive`, alone, or `shared`, together with other shared holders. */
 export type WebLockMode = "exclusive" | "shared";
 
-/** A lock that was granted, as the callback of a request gets it. */
+/** A lock that was granted, as passed to the callback of a request. */
 export interface WebLock {
   /** The name that was requested. */
   readonly name: string;
@@ -22,8 +22,8 @@ export interface WebLockOptions {
   /** Whether to call the callback with null if the lock cannot be granted now, instead of waiting. @default false */
   readonly ifAvailable?: boolean | undefined;
   /**
-   * Whether to end all present holds of the lock and be granted before all waiters. The requests of those holders reject with
-   * an AbortError. Their callbacks run on, so use it only to recover a lock whose holders are stuck.
+   * Whether to end all current holds of the lock and be granted before all waiters. The requests of those holders reject with
+   * an AbortError. Their callbacks continue, so use it only to recover a lock whose holders are stuck.
    * @default false
    */
   readonly steal?: boolean | undefined;
@@ -50,7 +50,7 @@ export interface WebLockInfo {
   clientId: string;
 }
 
-/** The state of all locks of one prefix, from `query`. It may have changed by the time you read it. */
+/** The state of all locks under one prefix, from `query`. It may have changed by the time you read it. */
 export interface WebLockSnapshot {
   /** The locks that are held: at most 1,000 holders of each name. */
   held: WebLockInfo[];
@@ -63,15 +63,15 @@ export interface WebLockManager {
   /**
    * Waits for the lock, runs the callback while it is held, and releases the lock when the callback's promise settles.
    *
-   * The lock is the read-write lock of this name, so it excludes holders from `holdfast.readWriteLock(name)`: an exclusive
-   * request is a writer, and a shared one is a reader. Not reentrant: a request in the callback for the same name waits
-   * forever.
+   * The lock is the read-write lock with this name, so it excludes holders from `holdfast.readWriteLock(name)`: an
+   * exclusive request is a writer, and a shared one is a reader. Not reentrant: a request in the callback for the same
+   * name waits forever.
    *
    * @param name  at most 512 bytes; must not begin with `-`
    * @returns what the callback returned
    * @throws what the callback threw
    * @throws DOMException "AbortError"         the lock was stolen, force-released, or its lease ended, while the callback ran; the
-   *                                           cause is a LeaseLostError; the callback runs on, but without the lock
+   *                                           cause is a LeaseLostError; the callback continues without the lock
    * @throws DOMException "NotSupportedError"  the name begins with `-`, or the options exclude each other; nothing was sent
    * @throws TypeError, RangeError             an invalid argument, or a name of more than 512 bytes; nothing was sent
    * @throws the signal's reason, if it aborts before the callback is called
