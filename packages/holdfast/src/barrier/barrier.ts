@@ -92,12 +92,12 @@ export class Barrier {
    * one message, plus a renewal every third of `leaseMs`.
    *
    * @returns the generation that passed and the index of this party in it
-   * @throws BrokenBarrierError  the generation broke; no party of it continues
+   * @throws BrokenBarrierError  the generation broke; none of its parties continues
    * @throws WaitTimeoutError    after `waitMs`; the generation is broken for all parties. With a `waitMs` of 0, or if
    *         the server was unreachable for the whole wait, this party had not arrived, and the message says so
    * @throws the signal's reason, if it aborts the wait, after the server has broken the generation for the others or
    *         has not replied within `commandTimeoutMs`
-   * @throws CapacityMismatchError  the server has another number of parties; this party has not arrived
+   * @throws CapacityMismatchError  the server has a different number of parties; this party has not arrived
    * @throws StoreError          no reply; the generation breaks after `leaseMs` at the latest
    * @throws EvictionError       the server may evict keys, and `allowEviction` is not set; this party has not arrived
    * @throws ClosedError         this Holdfast instance was closed; the generation is broken for the others

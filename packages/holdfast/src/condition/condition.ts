@@ -73,8 +73,8 @@ export class Condition {
    * Releases the mutex, waits for a signal and then acquires the mutex again. Takes one round trip, one message for the
    * signal and one for the mutex. `lease` ends as soon as the request is sent, whatever the outcome.
    *
-   * Unlike in Java, a wait that ends without a signal does not acquire the mutex again, because that wait could exceed
-   * the caller's limit. So after an error nothing is held, unless noted below.
+   * Unlike in Java, a wait that ends without a signal does not acquire the mutex again, because that could take longer
+   * than the caller's limit. So after an error nothing is held, unless noted below.
    *
    * @param options  `waitMs` and `signal` limit the whole wait, for the signal and then for the mutex; `leaseMs`,
    *                 `renew`, `maxHoldMs` and `label` apply to the new lease
@@ -132,7 +132,7 @@ export class Condition {
    *
    * @param lease  a lease of the mutex, which stays held
    * @returns 1, or 0 if there was no waiter
-   * @throws LeaseLostError  `lease` has ended; no waiter was signaled by this request
+   * @throws LeaseLostError  `lease` has ended; this request signaled no waiter
    * @throws StoreError      outcome unknown; a waiter may have been signaled
    * @throws TypeError       not a lease of this mutex
    */

@@ -91,7 +91,7 @@ export function waitProtocol(
     // The method is bound to the mutex protocol, because that object has the keys of the mutex.
     confirm: mutex.confirm?.bind(mutex),
     confirmHandOff: mutex.confirmHandOff?.bind(mutex),
-    // How long it held the mutex before the wait says nothing about how long it will hold it after the wait.
+    // The time for which it held the mutex before the wait says nothing about the time after it.
     confirmsFirst: true,
 
     granted() {

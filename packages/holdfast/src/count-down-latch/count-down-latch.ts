@@ -75,7 +75,7 @@ export class CountDownLatch {
   }
 
   /**
-   * Sets the count, unless a count is set that has not reached zero. Takes one round trip.
+   * Sets the count if none is set or the current one has reached zero. Takes one round trip.
    *
    * @param count  a whole number from 1 to 1,000,000,000
    * @returns whether this call set the count
@@ -94,8 +94,8 @@ export class CountDownLatch {
    *
    * @param by       a whole number from 1 to 1,000,000,000
    * @param options  `callerId`, 1 to 256 bytes: all calls with the same id, in any process, count once until a new
-   *                 count is set. Without it, every call counts once, even if its request has to be sent again
-   * @returns the remaining count; 0 also if no count is set
+   *                 count is set. Without it, every call counts once, even if its request is retried
+   * @returns the remaining count; 0 if no count is set
    * @throws StoreError   outcome unknown; repeating the call is safe with a `callerId`, and may count twice without
    *                      one
    * @throws ClosedError  this Holdfast instance was closed
@@ -137,7 +137,7 @@ export class CountDownLatch {
     });
   }
 
-  /** Returns the remaining count; 0 also if no count is set. Takes one round trip. @throws StoreError, ClosedError */
+  /** Returns the remaining count; 0 if no count is set. Takes one round trip. @throws StoreError, ClosedError */
   async count(): Promise<number> {
     this.#session.assertOpen(this.name);
     return (await this.#protocol.inspect(undefined, this.#session.commandTimeoutMs)).count;

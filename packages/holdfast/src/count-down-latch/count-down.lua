@@ -2,7 +2,7 @@
   count-down-latch/count-down: decrease the count, once for each id; at zero, notify all waiters.
 
   This is one atomic step, so that exactly one count-down reaches zero, and every waiter until then is notified. A
-  request counts only once ever, so that a copy that arrives after a new count is set does no harm. A caller id counts
+  request never counts twice, so that a copy that arrives after a new count is set does no harm. A caller id counts
   once in each generation.
 
   KEYS[1] latch    hash, count, initial, generation and setBy

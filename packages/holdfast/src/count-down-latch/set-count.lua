@@ -11,7 +11,7 @@
   ARGV[1] count    number of count-downs that open the latch
   ARGV[2] request  id of this request
   ARGV[3] keepMs   lifetime of the keys from now
-  REPLY   0        refused: it has a count that has not reached zero
+  REPLY   0        refused: the current count has not reached zero
           1        set
 ]]
 local count, request, keepMs = ARGV[1], ARGV[2], ARGV[3]

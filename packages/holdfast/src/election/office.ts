@@ -9,8 +9,8 @@ import type { Leadership } from "./leadership.js";
 /** The state of this process in an election. */
 export interface ElectionHealth {
   /**
-   * False if the server has not confirmed the leadership of this process for too long, or if work of a lost leadership
-   * still runs after that time.
+   * False if the server last confirmed the leadership of this process too long ago. A lost leadership also counts while
+   * its work still runs.
    */
   readonly ok: boolean;
   /**

@@ -26,7 +26,7 @@ export class ElectionProtocol extends MutexProtocol {
   readonly channel: string;
   /**
    * This is set because a leader may start long work immediately, and because others see it as the leader after its
-   * first message.
+   * first proclamation.
    */
   readonly confirmsFirst = true;
   readonly #record: string;

@@ -1,9 +1,9 @@
 --[[
   election/resign: stop leading, grant to the next candidate, and notify all observers.
 
-  The number of terms stays in the record until the record expires. Compares the term too, because a late copy of its
-  request can grant the lock again to a claim whose hold was force-released, and that claim must learn that its own term
-  ended.
+  The number of terms stays in the record until the record expires. Compares the term too: a late copy of a
+  request to acquire can grant the lock again to a claim whose hold was force-released, and that claim must learn that
+  its own term ended.
 
   KEYS[1] lock     string, owner id of the leader; expires with its lease
   KEYS[2] fence    string, last term

@@ -54,7 +54,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
    * Takes one round trip if the lock is free. Otherwise Holdfast asks again after a pause, when the current lease must
    * have ended, and when the protocol publishes a release.
    *
-   * @returns a lease; its token orders this grant only among grants of Holdfast, unless the format has its own tokens
+   * @returns a lease; its token orders this grant only among those from Holdfast, unless the format has its own tokens
    * @throws AcquireTimeoutError  not granted within `waitMs`; nothing is held; names the holder if the format shows it
    * @throws StoreError           the server did not reply; a grant that may have been made is released or expires
    * @throws EvictionError        the server may evict locks and this was not allowed; nothing is held

@@ -156,7 +156,8 @@ export class ForeignWaiter implements Occupant, InLine {
       ...(protocol.keepsPlaces === true ? { keepsPlaces: true } : {}),
       ...(holdsNothing === undefined ? {} : { holdsNothing }),
       ...(confirm === undefined ? {} : { confirm: (granted, timeoutMs) => confirm.call(protocol, granted, timeoutMs) }),
-      // Replaces `_enqueue`, which depends on Holdfast's own channel. A queue of the foreign protocol does not.
+      // `waitMs > 0` replaces `_enqueue`, because `_enqueue` depends on Holdfast's own channel, which this protocol
+      // does not use.
       acquire: async (claim, _enqueue, timeoutMs) => {
         // A message that arrives during this request causes the next request, not this one.
         const isCalled = this.#isCalled;

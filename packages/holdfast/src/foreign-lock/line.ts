@@ -24,7 +24,7 @@ export interface InLine {
  */
 export type Listen = (onNews: () => void) => Promise<Inbox>;
 
-/** How long a subscription is kept after the last waiter, in ms, because a busy lock soon has the next one. */
+/** How long a subscription is kept after the last waiter left, in ms. A busy lock soon has the next waiter. */
 const LINGER_MS = 5_000;
 
 const lines = new WeakMap<Session, Map<string, Line>>();

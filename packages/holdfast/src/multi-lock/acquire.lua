@@ -5,8 +5,8 @@
   order cannot deadlock. Each mutex gets its own claim, as if it were acquired alone, and from then on the scripts of
   the mutex extend and release it. A repeated request with the same owners gets the same reply.
 
-  The number of mutexes differs between calls, so this script computes the n of KEYS[n]. A proxy that refuses this
-  only costs speed: the mutexes are then acquired one by one, in order.
+  The number of mutexes differs between calls, so this script computes the n of KEYS[n]. If a proxy refuses this,
+  only speed is lost: the mutexes are then acquired one by one, in order.
 
   ARGV[1]   leaseMs  length of each lease
   ARGV[2]   owners   ids of the claims, one for each mutex, separated by spaces, which no id contains

@@ -1,8 +1,8 @@
 /**
  * Several leases that act as one.
  *
- * Invariants: the whole is valid only while each member is. As soon as one member is lost, the whole is lost, the loss
- * is reported once, and the other members are released, because work that needs all of them has to stop.
+ * Invariants: the whole is valid only while each member is valid. As soon as one member is lost, the whole is lost, the
+ * loss is reported once, and the other members are released, because work that needs all of them has to stop.
  */
 import { type Forced, LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
 import type { Ended, ExportedLease, Holding, LossListener } from "../core/lease.js";
@@ -54,8 +54,7 @@ export class MultiHold implements Holding {
   }
 
   /**
-   * If a member's reply is uncertain, the lease of that member still ends when it would have ended before, and so does
-   * the whole.
+   * If a member's reply is uncertain, the end of that member's lease is unchanged, and so is the end of the whole.
    */
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const ends = await Promise.allSettled(this.#leases.map((lease) => lease.extend(leaseMs)));

@@ -24,7 +24,7 @@ const MOST_MEMBERS = 64;
 const refusing = new WeakSet<Session>();
 
 /**
- * A lease on all members of a multi-lock, which end together.
+ * A lease on all members of a multi-lock. The leases of the members end together.
  *
  * `token` and `owner` are those of the member with the highest token, which rises with every grant of the same
  * members. Pass each resource the token of its own member, from `leases`, because clients that lock only this resource
@@ -160,10 +160,10 @@ export class MultiLock {
     };
   }
 
-  /** Not supported: use `forceRelease` of a member instead. @throws UnsupportedError  always */
+  /** Not supported: call `forceRelease` on a member instead. @throws UnsupportedError  always */
   async forceRelease(_whose: ForceReleaseOptions): Promise<boolean> {
     const names = this.members.map(({ name }) => show(name)).join(", ");
-    const message = `A multi-lock cannot be force-released as a whole. Call forceRelease of each member: ${names}.`;
+    const message = `A multi-lock cannot be force-released as a whole. Call forceRelease on each member: ${names}.`;
     throw new UnsupportedError(this.name, message);
   }
 

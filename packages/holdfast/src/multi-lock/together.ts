@@ -1,8 +1,8 @@
 /**
  * Takes several mutexes in one script call.
  *
- * The attempt implements WaitProtocol, but it never queues. So it shares with all other locks the code that retries
- * after a lost reply and the code that gives up a claim that may have been granted.
+ * The attempt implements WaitProtocol, although it never queues, to reuse the code that retries after a lost reply and
+ * that gives up a claim that may have been granted.
  */
 import { waitForGrant } from "../core/acquire.js";
 import { call } from "../core/call.js";

@@ -1,7 +1,7 @@
 --[[
   mutex/adopt: move a held lease to another claim, as when one process hands its work to another.
 
-  The token stays, so the resource sees one holder. From then on the first claim holds nothing. A repeated request of
+  The token stays, so the resource sees one holder. From then on the first claim holds nothing. A repeated request from
   the adopting claim gets the same reply. Never shortens a lease, because this may be a late copy that arrives after
   an extension.
 

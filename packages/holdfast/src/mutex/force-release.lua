@@ -36,8 +36,8 @@ if token ~= '' then
   end
 end
 
--- The message is sent before the hand-off, so that a client that gets the next grant too learns first who released the
--- lock and why.
+-- The message is sent before the hand-off, so that a client that also gets the next grant learns first who released
+-- the lock and why.
 local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')
 if client then
   notifyHolder(inbox, client, '-' .. number .. note)

@@ -1,7 +1,8 @@
 --[[
   mutex/leave: stop waiting; if the mutex was granted meanwhile, pass it on.
 
-  A waiter that gives up cannot know whether its grant is already on the way, so one atomic step undoes both.
+  A waiter that gives up cannot know whether its grant is already on the way, so one atomic step undoes the wait or the
+  grant.
 
   KEYS[1] lock    string, owner id of the holder; expires with its lease
   KEYS[2] fence   string, last token issued

@@ -24,8 +24,8 @@ const NAMED_WAITERS = 100;
 const FENCE_MS = 600_000;
 
 /**
- * Releases a mutex that no one waits for with two commands, which a server executes faster than a script: DELIFEQ, and then
- * EXISTS of the queue. So a claim that joins the queue in between is noticed. See docs/adr/149.
+ * Releases a mutex without waiters with two commands, which a server executes faster than a script: DELIFEQ, and then
+ * EXISTS on the queue, so that a claim that has joined the queue is noticed. See docs/adr/149.
  */
 const mutexDelete = {
   name: "mutex/delete",
@@ -73,7 +73,8 @@ export interface MutexKeys {
 /**
  * The lock protocol of one mutex.
  *
- * A class that builds its keys on demand, to save memory: a process with many leases has as many of these objects.
+ * The class builds its keys on demand to save memory, because a process may have one of these objects for each of its
+ * many leases.
  */
 export class MutexProtocol implements LockProtocol {
   readonly kind: string;

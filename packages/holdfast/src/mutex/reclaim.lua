@@ -3,8 +3,8 @@
 
   Works only while this server may not grant. It has granted nothing since it took over, so all its data comes from
   the previous server, or was also put back. That data may be out of date. A holder with a lower token than the
-  caller's held the lock before the caller. A higher token means that others held it after the caller. This raises the
-  fence, so that the next token is higher than the one that was put back.
+  caller's held the lock before the caller. A higher token means that others held it after the caller. The script raises
+  the fence, so that the next token is higher than the one that was put back.
 
   KEYS[1] lock     string, owner id of the holder; expires with its lease
   KEYS[2] fence    string, last token issued

@@ -3,7 +3,7 @@
 
   This is one atomic step, so that the mutex is never free while a claim waits. A repeated request gets 3 if the mutex
   was granted to the next claim in the meantime; the client knows that it sent the request twice. Compares the token
-  too, because a late copy of its request can grant the mutex again to a claim whose hold was force-released, and that
+  too: a late copy of a request to acquire can grant the mutex again to a claim whose hold was force-released, and that
   claim must learn that its own grant ended.
 
   KEYS[1] lock    string, owner id of the holder; expires with its lease

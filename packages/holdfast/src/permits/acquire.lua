@@ -28,9 +28,9 @@
                                          pause, if any; without a holder, restMs is the remaining time of the pause, or
                                          -1
           {1, restMs, nowUs, pauses...}  refused, and not in the queue
-          {2, token, slots...}   granted; slots is one text: the slot numbers, separated by commas
+          {2, token, slots...}   granted; slots is one string: the slot numbers, separated by commas
           {3, present}           mismatch: the declared capacity is not the current one and was never in effect
-          {4, present}           heavy: more than the current capacity, so it can never be granted
+          {4, present}           heavy: more than the current capacity, so it cannot be granted
 ]]
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local enqueue, inbox, numbered = ARGV[4] ~= '0', ARGV[5], tonumber(ARGV[7])

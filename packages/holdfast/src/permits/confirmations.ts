@@ -1,5 +1,6 @@
 /**
- * Confirms all permits that a process was granted in one event-loop turn with few requests; see `permits/confirm.lua`.
+ * Confirms, with few requests, all permits granted to a process in one turn of the event loop; see
+ * `permits/confirm.lua`.
  */
 import { call } from "../core/call.js";
 import type { Grant, NotHeld } from "../core/protocol.js";

@@ -1,8 +1,8 @@
 --[[
   permits/leave: stop waiting; if permits were granted meanwhile, pass them on.
 
-  A waiter that gives up cannot know whether its grant is already on the way, so one atomic step undoes both. If the
-  waiter was the head of the queue, it may have blocked others that fit, so this grants to them.
+  A waiter that gives up cannot know whether its grant is already on the way, so one atomic step undoes the wait or the
+  grant. If the waiter was the head of the queue, it may have blocked others that fit, so this grants to them.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued

@@ -33,7 +33,7 @@ export class ReadWriteLease extends Lease {
   /** Whether a grant counts only after the lease was renewed once, because the store waits for replicas. */
   readonly #confirms: boolean;
   #mode: ReadWriteMode;
-  /** True while the server may have made a change that this process does not know of. */
+  /** True while the server may have made a change that this process does not know about. */
   #isUncertain = false;
   #change = 0;
   /** Changes run one at a time, so that `mode` always reflects the last one. */
@@ -96,7 +96,7 @@ export class ReadWriteLease extends Lease {
   override export(): ExportedLease {
     this.assertHeld();
     if (this.#isUncertain) {
-      const message = `The lease on ${show(this.name)} cannot be exported while it is not known whether it reads or writes.`;
+      const message = `The lease on ${show(this.name)} cannot be exported while its side (read or write) is unknown.`;
       throw new UnsupportedError(this.name, message);
     }
     return { ...super.export(), mode: this.#mode };

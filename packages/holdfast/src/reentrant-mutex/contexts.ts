@@ -1,9 +1,9 @@
 /**
- * Tracks which holds the running code is inside of. Only `run` of a reentrant mutex establishes such a context.
+ * Tracks which holds enclose the running code. Only `run` of a reentrant mutex establishes such a context.
  *
  * Tracking async contexts slows down every promise in the process on some runtimes, so tracking starts with the first
- * `run`. Never use `enterWith` here: it would also affect code that the same caller starts later, next to the holder's work
- * and not inside it. See docs/adr/020-reentrancy-by-run-only.md.
+ * `run`. Never use `enterWith` here: it would also affect code that the same caller starts later, outside the holder's
+ * work. See docs/adr/020-reentrancy-by-run-only.md.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { SharedHold } from "./shared-hold.js";
@@ -19,7 +19,7 @@ interface Context {
 export class HoldContexts {
   #storage: AsyncLocalStorage<Context> | undefined;
 
-  /** The innermost unreleased hold on the lock at `key` that the running code is inside of. */
+  /** The innermost unreleased hold on the lock at `key` that encloses the running code. */
   find(key: string): SharedHold | undefined {
     for (let context = this.#storage?.getStore(); context !== undefined; context = context.outer) {
       if (context.key === key && context.hold.count > 0) return context.hold;

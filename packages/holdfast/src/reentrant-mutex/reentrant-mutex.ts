@@ -58,7 +58,7 @@ export class ReentrantLease extends Lease {
 }
 
 /**
- * A mutex that its holder may acquire again. On the server it is the mutex of the same name: it also excludes
+ * A mutex that its holder may acquire again. On the server it is the mutex with the same name: it also excludes
  * `mutex(name)`, and both use the same queue.
  *
  * The holder is the work of `run`, with everything that the work calls, awaits or starts. Inside it, nested acquires of the
