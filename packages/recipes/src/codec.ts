@@ -5,16 +5,16 @@ import { show } from "holdfast/internal";
 /** Converts values to text and back. Both functions must be pure, and `decode(encode(value))` must equal `value`. */
 export interface Codec {
   /**
-   * Returns the text of a value.
+   * Converts a value to text.
    *
    * @throws if the value cannot be encoded; recipes treat it like a value that is too large
    */
   encode(value: unknown): string;
-  /** Returns the value of a text from `encode`. */
+  /** Converts text from `encode` back to its value. */
   decode(text: string): unknown;
 }
 
-/** First character of the property name that marks a special value: an object with this property and no other. */
+/** Marks a special value: an object with a single property, whose name begins with this character. */
 const TAG = "$";
 
 /**

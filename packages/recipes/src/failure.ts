@@ -19,7 +19,7 @@ export interface KeptFailure {
  * Returns an error as text. Name and message are always included; the properties are left out if they do not fit.
  * Always uses `jsonCodec`, because the user's codec is made for values and may not be able to encode an error.
  *
- * @param bytesMax  largest text with properties, in bytes
+ * @param bytesMax  maximum size of the text with properties, in bytes
  */
 export function encodeFailure(error: unknown, bytesMax: number): string {
   const { name, message } = wordsOf(error);

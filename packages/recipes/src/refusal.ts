@@ -22,7 +22,7 @@ export interface Refusal {
   readonly reason: RefusalReason;
   /** For `held` the current holder, for `already-done` the one that ran; absent if the server did not say. */
   readonly holder?: Holder | undefined;
-  /** When the hold, the pause or the earlier run began, in milliseconds since 1970 by the server's clock. */
+  /** Server time at which the hold, the pause or the earlier run began, in milliseconds since 1970. */
   readonly sinceAtMs?: number | undefined;
   /** Milliseconds until the reason may end, if known: the remaining time of a lease, pause, grace period or period. */
   readonly leaseLeftMs?: number | undefined;

@@ -16,7 +16,7 @@ export class CacheLoadError extends LockError {
   constructor(name: string, failure: KeptFailure) {
     super(
       name,
-      `${quote(name)} was not loaded: the last of several attempts failed with ${quote(failure.name)}: ${quote(failure.message)}; nothing was loaded here, and calling again tries again.`,
+      `${quote(name)} was not loaded: the last of several attempts failed with ${quote(failure.name)}: ${quote(failure.message)}; nothing was loaded here; calling again is safe.`,
     );
     this.failure = failure;
   }

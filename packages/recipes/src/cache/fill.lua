@@ -1,8 +1,8 @@
 --[[
   recipes/cache/fill: store a loaded value if the entry still waits for this load, and notify waiting processes.
 
-  If another load took over, or if the entry was invalidated, the token has changed and the script stores nothing. Sent
-  again, it changes nothing and gives the same reply.
+  If another load took over, or if the entry was invalidated, the token has changed and the script stores nothing. A
+  retry with the same owner changes nothing and gets the same reply.
 
   KEYS[1] entry    hash, see recipes/cache/look
   ARGV[1] owner    id of the attempt

@@ -144,7 +144,7 @@ export class Flight<Value> implements Occupant {
     return outcome === "fresh" ? "fresh" : "stale";
   }
 
-  /** Time limit of a query in milliseconds: no longer than the latest deadline of the callers. */
+  /** Timeout of a query in milliseconds. Limited by the latest deadline of the callers. */
   #timeoutMs(): number {
     const leftMs = Math.max(this.#callers.latestMs - this.#session.runtime.monotonicMs(), SHORTEST_CALL_MS);
     return Math.min(this.#session.commandTimeoutMs, Math.ceil(leftMs));
@@ -219,7 +219,7 @@ export class Flight<Value> implements Occupant {
   }
 
   async #failed(load: Load<Value>, error: unknown, of: CacheCaller<Value>): Promise<void> {
-    // No caller is left, so the loader was told to stop. That does not count as a failure on the server.
+    // If no caller is left, the loader was aborted. The server does not count that as a failure.
     const isAbandoned = this.#callers.count === 0;
     this.#callers.reject(of, error);
     this.#failures += 1;

@@ -30,7 +30,7 @@ export class Inquiry {
   }
 
   /**
-   * Continues with a new claim, because a late copy of a request may still be granted to the old one.
+   * Continues with a new claim, because a late copy of a request may still grant the load to the old one.
    *
    * @throws ClosedError
    */

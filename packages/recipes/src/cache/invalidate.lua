@@ -1,7 +1,8 @@
 --[[
   recipes/cache/invalidate: remove the value and revoke a running load.
 
-  The token keeps rising, so a load that has already begun stores nothing. Sent again, the script changes nothing.
+  The token keeps rising, so a load that has already begun stores nothing. A retry with the same request id changes
+  nothing.
 
   KEYS[1] entry    hash, see recipes/cache/look
   ARGV[1] request  id of this request

@@ -1,4 +1,4 @@
-/** Decodes the values and errors of other processes. */
+/** Decodes values and errors from other processes. */
 import { decodeFailure } from "../failure.js";
 import { CacheLoadError } from "./errors.js";
 import type { LoadPlace } from "./load.js";

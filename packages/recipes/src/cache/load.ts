@@ -19,7 +19,7 @@ export type LoadOutcome<Value> =
   | { readonly ok: true; readonly value: Value; readonly isNegative: boolean }
   | { readonly ok: false; readonly error: unknown };
 
-/** Largest text of an error that is published with its properties, in bytes. All waiting processes receive it. */
+/** Maximum size of an error that is published with its properties, in bytes. All waiting processes receive it. */
 const FAILURE_BYTES_MAX = 4_096;
 
 /** One run of a loader. */
@@ -53,7 +53,8 @@ export class Load<Value> {
   }
 
   /**
-   * Stores the value. If it cannot be encoded or is too large, notifies the waiting processes to load it themselves.
+   * Stores the value. If it cannot be encoded or is too large, notifies the waiting processes, which then load it
+   * themselves.
    *
    * @returns false if another load took over, if the entry was invalidated, or if the server did not reply
    */

@@ -1,15 +1,14 @@
 --[[
   recipes/cache/look: read an entry, and grant the load to this caller if there is no fresh value and no other load.
 
-  The script does not say GRANTS, because loads need no protection after a failover: if two processes load the same
-  value, one load is wasted but does no harm. Sent again with the same owner, it gives the same reply and renews the
-  lease.
+  The script does not declare GRANTS, because loads need no protection after a failover: if two processes load the
+  same value, one load is wasted but does no harm. A retry with the same owner gets the same reply and renews the lease.
 
   KEYS[1] entry    hash: value, fresh, stale; owner, until, token, waited; failures, failed, verdict; filled,
                    invalidated
   ARGV[1] owner    id of this attempt
   ARGV[2] leaseMs  length of its lease
-  ARGV[3] keepMs   shortest time that the entry lives from now if the load is granted
+  ARGV[3] keepMs   minimum time that the entry lives from now if the load is granted
   REPLY   {0, freshMs, value...}        fresh: the value, which stays fresh for freshMs
           {1, token, value...}          granted: this caller loads; the stale value, if any
           {2, restMs, token, value...}  loading: another caller's lease ends in restMs; the stale value, if any

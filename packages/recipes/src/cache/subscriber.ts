@@ -12,7 +12,7 @@ export class Subscriber {
   #isDeaf = false;
   #isClosed = false;
 
-  /** @param onOpen  called once subscribed, because earlier messages were missed */
+  /** @param onOpen  called once subscribed, because earlier messages may have been missed */
   constructor(protocol: CacheProtocol, onMessage: (message: string) => void, onOpen: () => void) {
     this.#protocol = protocol;
     this.#onMessage = onMessage;
@@ -24,7 +24,7 @@ export class Subscriber {
     return this.#inbox !== undefined;
   }
 
-  /** Subscribes, unless it already is or the store cannot. If subscribing fails, the next call tries again. */
+  /** Subscribes, unless already subscribed or the store cannot subscribe. If it fails, the next call tries again. */
   open(): void {
     if (this.#inbox !== undefined || this.#isOpening || this.#isDeaf || this.#isClosed) return;
     this.#isOpening = true;

@@ -3,8 +3,8 @@
 
   A call that arrived before a call that has begun is superseded by it or, if it joins, waits for that run's result.
   Both are decided by comparing arrivals, not places in the queue. A claim that was removed because its client seemed
-  gone keeps its arrival, so it neither overtakes newer callers nor is forgotten. Sent again with the same owner, the
-  script gives the same reply.
+  gone keeps its arrival, so it neither overtakes newer callers nor is forgotten. A retry with the same owner gets the
+  same reply.
 
   KEYS[1] lock     string, owner of the claim that runs; expires with its lease
   KEYS[2] fence    string, last token issued
@@ -13,7 +13,7 @@
   KEYS[4] joining  sorted set, owner of a claim of mode "join" that waits -> arrival
   KEYS[5] run      hash: granted (owner of the claim that runs), at (its arrival), cancel (owner of the claim that asked
                    it to end); of the last call that began: begun (its token), by (its owner), arrival, covers (claims
-                   that join and arrived until then get its result), before and beforeBy (arrival and owner of the call
+                   of mode "join" that arrived by then get its result), before and beforeBy (arrival and owner of the call
                    that began before it), back (its token, if it was restored after a failover); of the last run that
                    others joined: covered, state, value
   ARGV[1] owner    id of this claim

@@ -1,8 +1,8 @@
 --[[
   recipes/coalesce/begin: begin the call that was granted, and supersede all calls that arrived before it.
 
-  A separate step after the grant, so that a claim that gives up, or crashes before it learns of its grant, supersedes
-  no other call. Sent again with the same token, the script changes nothing.
+  This is a separate step after the grant, so that a claim that gives up or crashes before it learns of its grant
+  supersedes no other call. A retry with the same token changes nothing.
 
   KEYS[1] lock     string, owner of the claim that runs
   KEYS[2] fence    string, last token issued
@@ -14,8 +14,8 @@
   ARGV[3] ageUs    lower bound for the time since the call should have arrived; 0 if its first request got a reply, or
                    for mode "join"
   ARGV[4] inbox    prefix of inbox channels; a client id is appended to get the channel of that client
-  REPLY   {1, arrivalUs, coversUs, by...}  begun: its arrival, until when claims that join its run have arrived, and the
-                                           owner of the claim that has already asked it to end, if any
+  REPLY   {1, arrivalUs, coversUs, by...}  begun: its arrival; the latest arrival that its run covers; the owner of the
+                                           claim that has already asked it to end, if any
           {2}                              lost: the claim is no longer granted, or a later call has begun
 ]]
 local owner, token, ageUs, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

@@ -1,5 +1,5 @@
 /**
- * Coalesces calls: while one call runs, later calls wait, and a single run of one of them then serves all that wait.
+ * Coalesces calls: while one call runs, later calls wait, and then a single run of one of them serves them all.
  *
  * Calls are ordered by their arrival at the server. The next call to run is chosen when the last run ends, not when a
  * call arrives: it is the newest of the calls that wait then. Older calls are superseded only when it begins. So an
@@ -111,7 +111,7 @@ export async function coalesce<Value>(
 }
 
 /**
- * Acquires the lease and begins the call. If the lease is lost before that, waits again with the same place in the
+ * Acquires the lease and begins the call. If the lease is lost before that, waits again in the same place in the
  * order.
  */
 async function begun(

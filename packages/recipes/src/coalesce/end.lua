@@ -3,7 +3,7 @@
 
   The client does not know whether any claim has joined, and the value may be large, so it sends the value only on
   request. A run that was asked to end and did so has no result, and a run whose work was not called has not begun:
-  claims that joined wait for the next.
+  in both cases, claims that joined wait for the next run.
 
   KEYS[1] lock     string, owner of the claim that runs
   KEYS[2] fence    string, last token issued

@@ -5,7 +5,7 @@
   KEYS[2] fence    string, last token issued
   KEYS[3] waiting  sorted set, see recipes/coalesce/acquire
   KEYS[4] joining  sorted set, see recipes/coalesce/acquire
-  ARGV[1] most     most waiting claims of each mode to list, 1 or more
+  ARGV[1] most     maximum number of waiting claims of each mode to list, 1 or more
   REPLY   {0, restMs, token, waiters, owners...}  free; token is 0 if there was none; owners are those of waiting claims
           {1, restMs, token, waiters, owners...}  held; the first owner is that of the claim that runs, the others wait
 ]]

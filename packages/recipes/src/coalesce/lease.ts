@@ -24,8 +24,7 @@ export class CoalesceLease extends Lease {
   }
 
   /**
-   * Whether `error` is the abort reason of the signal of the work, or has that reason as its cause, like
-   * Node's AbortError.
+   * Whether `error` is the abort reason of the work's signal, or has that reason as its cause, like Node's AbortError.
    *
    * @internal
    */

@@ -141,8 +141,8 @@ export class CoalesceProtocol implements LockProtocol {
   }
 
   /**
-   * Requests a run. With `cancelRunning`, sends a second request with the arrival from the first reply, which asks the
-   * current run to end.
+   * Requests a run. With `cancelRunning`, then asks the current run to end, in a second request that contains the
+   * arrival from the first reply.
    *
    * @throws Superseded, Joined  waiting would not help
    */
@@ -173,9 +173,9 @@ export class CoalesceProtocol implements LockProtocol {
       case "superseded": {
         const by = reply.by[0] ?? "";
         if (!this.#isLate || !this.#begunAs.has(by)) throw new Superseded(by);
-        // This call itself began, but lost its lease before it learned that. Its age is a bound whose slack varies between
-        // requests, so the call may seem older than itself. What counts is the arrival with which it began, which is no
-        // later than that of its grant.
+        // This call itself began, but lost its lease before it learned that. Its age is only a lower bound and varies
+        // between requests, so this request may seem to arrive before the call began. What counts is the arrival with
+        // which the call began, which is no later than that of its grant.
         this.#isLate = false;
         this.#arrival = Math.min(this.#arrival, reply.begunUs);
         return await this.#ask(claim, enqueue, timeoutMs);

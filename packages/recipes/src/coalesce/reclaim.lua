@@ -2,9 +2,9 @@
   recipes/coalesce/reclaim: restore a run that a failover has lost, while its lease is still valid.
 
   Runs only while this server may not grant. Since it took over, it has granted no run, so everything on it comes from
-  the server before it or was restored as well. The caller followed a run with a lower token and was followed by a run
+  the previous server or was also restored. The caller followed a run with a lower token and was followed by a run
   with a higher one. The restored run counts as begun, with the same arrivals: calls that arrived before it stay
-  superseded, and claims that joined it get its result once they have asked here.
+  superseded, and claims that joined it get its result once they have sent a request to this server.
 
   KEYS[1] lock       string, owner of the claim that runs
   KEYS[2] fence      string, last token issued
@@ -16,7 +16,7 @@
   ARGV[2] token      token of its grant
   ARGV[3] leaseMs    length of the lease, counted from now
   ARGV[4] arrivalUs  arrival of the call
-  ARGV[5] coversUs   claims that join its run have arrived until then
+  ARGV[5] coversUs   latest arrival of a claim that its run covers
   RENEWS
   REPLY   0          refused: this server has lost nothing, or another claim was granted since
           1          reclaimed
@@ -41,7 +41,7 @@ redis.call('ZREM', KEYS[4], owner)
 
 local run = redis.call('HMGET', KEYS[5], 'granted', 'begun', 'arrival', 'by')
 if run[1] ~= owner then
-  -- The request to end was for an earlier run. Its claim sends it again for this run when it asks next.
+  -- The request to end was for an earlier run. The claim that sent it repeats it for this run with its next request.
   redis.call('HDEL', KEYS[5], 'cancel')
 end
 if run[2] ~= token then

@@ -7,8 +7,8 @@
   KEYS[1] count    string: a whole number; absent means 0
   KEYS[2] request  string: the change that this request asked for, a space, and the result: the count afterward, or none
   ARGV[1] change   what to add; negative to take
-  ARGV[2] min      least count that a take may leave
-  ARGV[3] max      largest count
+  ARGV[2] min      minimum count that a take may leave
+  ARGV[3] max      maximum count
   ARGV[4] keepMs   how long the request is remembered
   REPLY   {1, left}       changed: now, or by the same request before
           {2}             short: there is not enough, and nothing was taken; now, or when the same request was first

@@ -154,7 +154,7 @@ class CounterOnServer implements Counter {
     session.assertOpen(this.name);
     const keys = { count: this.#key, request: `${this.#key}:request:${escaped(requestId)}` };
     const change = sign * amount;
-    // Holdfast itself retries for that long, and a request that the server has forgotten would count twice.
+    // Longer than Holdfast itself retries, because a request that the server has forgotten would count twice.
     const keepMs = Math.max(this.#options.keepMs, REMEMBER_MIN_MS, REMEMBER_TIMEOUTS * session.commandTimeoutMs);
     const args = { change, ...this.#options, keepMs, max: MOST };
     const caller = { store: session.store, name: this.name };

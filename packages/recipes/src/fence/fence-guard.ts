@@ -13,7 +13,7 @@ export interface FenceGuard {
    *
    * @throws StaleTokenError   a later holder has already used the resource; do not write
    * @throws ForeignLockError  the resource belongs to another lock; do not write
-   * @throws TypeError, RangeError  a wrong argument
+   * @throws TypeError, RangeError  an invalid argument
    */
   check(resource: string, lease: FencingLease): void;
 

@@ -4,8 +4,8 @@ import { ForeignLockError, StaleTokenError } from "./errors.js";
 
 /**
  * A lease, or the name and token of one that another process holds. A lock is identified by its name alone, so do not
- * fence a resource with two kinds of lock of the same name. For a multi-lock, pass one of its `leases`, always of the
- * same member.
+ * fence a resource with two kinds of lock with the same name. For a multi-lock, pass one of its `leases`, always that of
+ * the same member.
  */
 export interface FencingLease {
   /** Name of the lock. */
@@ -36,7 +36,7 @@ export function checkFencing(lease: unknown): FencingLease {
   return { name: checkName(lease.name), token: token as number }; // just checked
 }
 
-/** Refuses a lease that is older than the mark or of another lock. @throws StaleTokenError, ForeignLockError */
+/** Refuses a lease that is older than the mark or belongs to another lock. @throws StaleTokenError, ForeignLockError */
 export function refuseBy({ lock, token: seen }: Mark, resource: string, { name, token }: FencingLease): void {
   if (lock !== name) throw new ForeignLockError(name, { resource, token, belongsTo: lock });
   if (seen > token) throw new StaleTokenError(name, { resource, token, seen });

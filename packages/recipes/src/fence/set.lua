@@ -2,8 +2,7 @@
   recipes/fence/set: write a value, unless a later holder of the lock has already written it.
 
   One script compares the token, remembers it and writes the value, so a late holder is refused however late it is. The
-  mark lives at least as long as the value. Sent again, the script gives the same reply, as long as no later holder has
-  written.
+  mark lives at least as long as the value. A retry gets the same reply unless a later holder has written since.
 
   KEYS[1] data    string: the value
   KEYS[2] mark    string: the highest token that was seen, a space, and the name of its lock

@@ -6,7 +6,7 @@ const crowds = new WeakMap<Session, Map<string, number>>();
 /**
  * Counts one more caller that waits for the object `name`.
  *
- * @param most  largest number of callers that may wait at a time
+ * @param most  maximum number of callers that may wait at a time
  * @returns a function that removes the caller from the count; calling it again does nothing. Undefined if `most`
  *          callers already wait; this caller is then not counted
  */

@@ -1,8 +1,8 @@
 --[[
   recipes/keyed/record: record that an event was applied, if its object still belongs to this claim.
 
-  One script checks the holder and records the event, so a late holder records nothing. Sent again, the script gives the
-  same reply, because it recognizes its own record by the token.
+  One script checks the holder and records the event, so a late holder records nothing. A retry gets the same reply,
+  because the script recognizes its own record by the token.
 
   KEYS[1] lock      string of the mutex, owner of the claim that holds
   KEYS[2] fence     string of the mutex, last token issued

@@ -16,7 +16,7 @@ export class LeadLease extends Leadership {
     this.#stop = stop;
     hold.onLost((reason) => {
       if (reason === "closing") return;
-      // Only an expired lease had a time without contact; any other loss was reported just now.
+      // A lease that expires was last confirmed `leaseMs` ago; any other loss was reported just now.
       const silentMs = reason === "expired" ? hold.leaseMs : 0;
       this.#lastWordAtMs = session.runtime.monotonicMs() - silentMs;
     });

@@ -2,7 +2,7 @@
   recipes/once/begin: begin a call that must run only once, or report its state.
 
   An attempt keeps the call while its lease is renewed. When the lease expires, the next attempt takes the call over,
-  with the data that was saved. Sent again with the same owner, the script gives the same reply and renews the lease.
+  with the data that was saved. A retry with the same owner gets the same reply and renews the lease.
 
   KEYS[1] record       hash: print, state, owner, until, token, attempt, first, since; saved, saves (number of saves by
                        this attempt), died, value, ended, resolved
@@ -10,7 +10,7 @@
   ARGV[2] leaseMs      length of its lease
   ARGV[3] keepMs       how long the record lives from now
   ARGV[4] fingerprint  fingerprint of the call; a different one under the same key is refused
-  ARGV[5] isStrict     1 to refuse a different fingerprint also after the call was released
+  ARGV[5] isStrict     1 to refuse a different fingerprint even after the call was released
   GRANTS  by itself
   REPLY   {0, token, attempt, firstMs, saved...}          granted; when the first attempt began; the saved data, if any
           {1, restMs, nowUs, attempt, sinceMs, owner...}  running: another attempt's lease ends in restMs

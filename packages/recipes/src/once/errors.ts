@@ -63,9 +63,9 @@ export class OnceBlockedError extends LockError {
   readonly code = "ERR_LOCK_ONCE_BLOCKED";
   /** Number of the attempt whose outcome is unknown. */
   readonly attempt: number;
-  /** When the call was blocked, by the server's clock. */
+  /** Server time at which the call was blocked. */
   readonly blockedAt: Date;
-  /** Name and message of the error that blocked the call, or a text that says that the outcome is unknown. */
+  /** Name and message of the error that blocked the call, or a note that the outcome is unknown. */
   readonly reason: string;
 
   constructor(key: string, facts: { readonly attempt: number; readonly blockedMs: number; readonly reason: string }) {

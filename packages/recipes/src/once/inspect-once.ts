@@ -1,4 +1,4 @@
-/** Inspects calls and resolves blocked calls, for operators and for jobs that reconcile. */
+/** Inspects calls and resolves blocked calls, for operators and reconciliation jobs. */
 import type { Holder, Holdfast } from "holdfast";
 import { checkKnown, checkWhole, describeHolder, internalsOf, type RecordReader, show } from "holdfast/internal";
 import { type Codec, checkCodec, jsonCodec } from "../codec.js";
@@ -20,7 +20,7 @@ export interface OnceInspection {
   readonly attempt: number;
   /** Fencing token of the last attempt. */
   readonly token: number;
-  /** When the first attempt began, in milliseconds since 1970 by the server's clock. */
+  /** Server time at which the first attempt began, in milliseconds since 1970. */
   readonly firstAtMs: number;
   /** When the last attempt began, on the same clock. */
   readonly sinceAtMs: number;
@@ -37,7 +37,7 @@ export interface OnceScope {
 }
 
 /**
- * Inspects the call with that key.
+ * Inspects the call with the given key.
  *
  * @param key  the key given to `once`, 1 to 255 bytes
  * @returns a snapshot; undefined if there is no record of the call
@@ -56,7 +56,7 @@ export async function inspectOnce(
   return inspection(session, protocol);
 }
 
-/** As `inspectOnce`, for a call whose protocol object already exists. @throws StoreError */
+/** Like `inspectOnce`, for a call whose protocol object already exists. @throws StoreError */
 export async function inspection(session: RecordReader, protocol: OnceProtocol): Promise<OnceInspection | undefined> {
   const record = await protocol.read(session.commandTimeoutMs);
   if (record === undefined) return undefined;

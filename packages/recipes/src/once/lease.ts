@@ -5,15 +5,15 @@ import type { Granted, OnceProtocol } from "./protocol.js";
 
 /**
  * The lease of one attempt at a call. It is renewed while the work runs, ends with the work, and carries the data that
- * an earlier attempt saved. If the work releases or disposes the lease itself, the call is released, as if `after` had
- * returned `"release"`, and its return value is not recorded.
+ * an earlier attempt saved. If the work itself releases or disposes of the lease, the call is released, as if
+ * `after` had returned `"release"`, and the work's return value is not recorded.
  */
 export class OnceLease extends Lease {
   /** Number of this attempt, from 1. */
   readonly attempt: number;
-  /** When the first attempt began, by the server's clock. */
+  /** Server time at which the first attempt began. */
   readonly firstAt: Date;
-  /** Data of the last `save` of an earlier attempt; undefined if there is none. */
+  /** Data that earlier attempts last saved; undefined if there is none. */
   readonly saved: unknown;
   readonly #protocol: OnceProtocol;
   readonly #codec: Codec;

@@ -1,8 +1,8 @@
 /**
  * Idempotent execution: of all calls with the same key, one runs, and all get its result.
  *
- * A running call holds an ordinary lease. The lease is renewed, its holder is notified of its loss, and it expires soon
- * after its process crashes. When the work ends, one script checks that the call still belongs to this attempt and
+ * A running call holds an ordinary lease. Holdfast renews the lease and notifies the holder if it is lost. After a crash,
+ * the lease expires. When the work ends, one script checks that the call still belongs to this attempt and
  * records the outcome. So if a late attempt overlaps with its successor, only one of them is recorded. Other callers
  * wait for the message that this script publishes, then query the record again.
  */
@@ -35,7 +35,7 @@ export interface OnceResult<Value> {
   readonly attempt: number;
   /** Fencing token of that attempt. */
   readonly token: number;
-  /** When the first attempt began, in milliseconds since 1970 by the server's clock. */
+  /** Server time at which the first attempt began, in milliseconds since 1970. */
   readonly firstAtMs: number;
 }
 

@@ -31,7 +31,7 @@ import { OnceBlockedError, OnceMismatchError } from "./errors.js";
 export interface Granted {
   /** Number of the attempt, from 1. */
   readonly attempt: number;
-  /** When the first attempt began, in milliseconds since 1970 by the server's clock. */
+  /** Server time at which the first attempt began, in milliseconds since 1970. */
   readonly firstMs: number;
   /** Data saved by this or an earlier attempt, as text. */
   readonly saved: string | undefined;
@@ -48,7 +48,7 @@ export class Over extends Error {
   readonly token: number;
   /** Number of the attempt that ended the call. */
   readonly attempt: number;
-  /** When the first attempt began, in milliseconds since 1970 by the server's clock. */
+  /** Server time at which the first attempt began, in milliseconds since 1970. */
   readonly firstMs: number;
 
   constructor(state: string, text: string, facts: { token: number; attempt: number; firstMs: number }) {
@@ -217,7 +217,7 @@ export class OnceProtocol implements LockProtocol {
 
   /**
    * @returns false if the call no longer belongs to that attempt
-   * @throws LeaseLostError  the same
+   * @throws LeaseLostError  for the same reason
    * @throws StoreError
    */
   async save(lease: Lease, data: string): Promise<boolean> {
@@ -303,7 +303,7 @@ export interface CallRecord {
   readonly token: number;
   /** Number of the last attempt. */
   readonly attempt: number;
-  /** When the first attempt began, in milliseconds since 1970 by the server's clock. */
+  /** Server time at which the first attempt began, in milliseconds since 1970. */
   readonly firstMs: number;
   /** When the last attempt began, on the same clock. */
   readonly sinceMs: number;

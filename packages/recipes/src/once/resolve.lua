@@ -1,13 +1,13 @@
 --[[
   recipes/once/resolve: record the outcome of a blocked call, after an operator has found it out.
 
-  Sent again, the script gives the same reply, as long as no attempt has begun since.
+  A retry with the same arguments gets the same reply, as long as no attempt has begun since.
 
   KEYS[1] record   hash, see recipes/once/begin
   ARGV[1] state    done, with the value; or released, so that the next caller runs the call again
   ARGV[2] value    value for later callers
   ARGV[3] keepMs   how long the record lives from now
-  ARGV[4] channel  channel that callers which wait for the end subscribe to
+  ARGV[4] channel  channel to which callers that wait for the end subscribe
   REPLY   {1}            resolved
           {2, state...}  unblocked: the call is not blocked; its state, empty if there is no record
 ]]

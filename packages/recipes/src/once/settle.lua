@@ -2,14 +2,14 @@
   recipes/once/settle: end an attempt and record its outcome, if the call still belongs to it.
 
   If another attempt has taken the call over, this one records nothing, so a late attempt never overwrites its
-  successor. Sent again, the script changes nothing and gives the same reply.
+  successor. A retry with the same owner changes nothing and gets the same reply.
 
   KEYS[1] record   hash, see recipes/once/begin
   ARGV[1] owner    id of the attempt
   ARGV[2] state    done, failed, bare (done, without its value), blocked or released
   ARGV[3] value    value or error for later callers; or why the call is blocked
   ARGV[4] keepMs   how long the record lives from now
-  ARGV[5] channel  channel that callers which wait for the end subscribe to; the message is the state
+  ARGV[5] channel  channel to which callers that wait for the end subscribe; the message is the state
   REPLY   {1}            settled
           {2, state...}  superseded: another attempt has the call, or there is no record
 ]]

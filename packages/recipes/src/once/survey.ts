@@ -94,7 +94,7 @@ export async function surveyOnce(holdfast: Holdfast, options: OnceSurveyOptions 
   if (place.servers !== undefined)
     throw new UnsupportedError(
       place.prefix,
-      "once keeps a record on one server, so it does not work with several independent servers.",
+      "once does not work with several independent servers: it needs one server, a cluster, or Sentinel.",
     );
   const identities = identitiesOf(place);
   const scan = new KeyScan(place, {

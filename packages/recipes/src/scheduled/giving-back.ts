@@ -8,7 +8,7 @@ const SHORTEST_LEASE_MS = 100;
 const AGAIN_AFTER_MS = 500;
 
 /**
- * Releases the lease, but not before `restMs` milliseconds have passed. Resolves without waiting for them.
+ * Releases the lease, but not before `restMs` milliseconds have passed. Does not wait for that time to pass.
  *
  * @returns the loss if the lease was lost, otherwise undefined. Also undefined if the lease was held to the end of the
  *          work and the server did not reply after that: no other holder overlapped with the work, and the lease
@@ -36,8 +36,8 @@ export async function giveBack(
 
 /**
  * Detaches the lease from this process, so that neither the end of the process nor `close` releases it early. A lease
- * is never shortened. So one that may last longer than `restMs` is released when they have passed, if this process
- * still runs then.
+ * is never shortened. So if the lease may last longer than `restMs`, this process releases it after that time, unless
+ * the process has ended by then.
  */
 async function leave(holdfast: Holdfast, runtime: Runtime, lease: Lease, restMs: number): Promise<void> {
   const endsAtMs = runtime.monotonicMs() + restMs;

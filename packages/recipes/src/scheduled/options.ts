@@ -48,7 +48,7 @@ export interface ScheduledOptions {
 
   /**
    * Whether to write runs and refusals to the history of the name, for `readHistory` and `holdfast history`. Refusals
-   * because another instance has run are never written.
+   * with `already-done` are never written.
    * @default false
    */
   readonly history?: boolean | undefined;

@@ -19,7 +19,7 @@ import {
 } from "../run-events.js";
 import { settledWithin } from "./settled-within.js";
 
-/** Numbers of runs and refusals in this process since the job was created. */
+/** Counts of runs and refusals in this process since the job was created. */
 export interface RunCounts {
   /** The number of runs that began here. */
   readonly started: number;
@@ -86,7 +86,7 @@ export class RunLog {
       const event: RunSkippedEvent = { ...this.#about, tick, reason, refusal };
       runChannels.skipped.publish(event);
     }
-    // For each run, all instances but one would write this, and push more useful entries out of the history.
+    // All instances but one would write this for each run, and would push more useful entries out of the history.
     if (reason === "already-done") return;
     const errorName = reason === "unavailable" ? error?.name : undefined;
     void this.#record({ what: "skipped", reason, tick: cut(tick), errorName, ...inTheWay(refusal) });
@@ -145,7 +145,7 @@ function inTheWay({ holder, error }: Refusal): Pick<HistoryEvent, "by" | "label"
   return { by: cut(holder.host === undefined ? holder.owner : `${holder.host}/${holder.pid}`) };
 }
 
-/** Truncates a text to the 1,000 bytes that the history accepts. */
+/** Truncates a string to the 1,000 bytes that the history accepts. */
 function cut(text: string): string {
   return Buffer.from(text).subarray(0, 1_000).toString();
 }

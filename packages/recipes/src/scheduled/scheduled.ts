@@ -2,7 +2,7 @@
  * Scheduled jobs: every instance of a service calls the job at the same times, and one instance runs it.
  *
  * A marker on the server decides which instance runs. It records which run began last, and when. The marker outlives
- * the run, so an instance whose clock is late finds it and does not repeat a short run. The lock prevents runs from
+ * the run, so an instance whose clock is behind finds it and does not repeat a short run. The lock prevents runs from
  * overlapping.
  */
 import type { Holdfast, Lease } from "holdfast";
@@ -35,8 +35,8 @@ const SUCCESS = 0;
 const FAILURE = 1;
 const LOST = 2;
 /**
- * Longest wait for the marker to record the end of a run, in milliseconds. It is short because the run may
- * have failed because Redis is down. If the wait ends first, the marker shows a run that has not ended.
+ * Longest wait for the marker to record the end of a run, in milliseconds. It is short because Redis may be
+ * down, which may also be why the run failed. If the wait ends first, the marker shows a run that has not ended.
  */
 const LONGEST_NOTE_MS = 1_000;
 
@@ -59,7 +59,7 @@ const LONGEST_NOTE_MS = 1_000;
  * lost; with ClosedError if this Holdfast was closed; or with the reason of `signal`.
  *
  * @param holdfast  the object returned by `createHoldfast`, on one server, behind Sentinel or on a cluster
- * @param name      of the job, 1 to 512 bytes; `holdfast run NAME --once-per` uses the same mutex and marker
+ * @param name      name of the job, 1 to 512 bytes; `holdfast run NAME --once-per` uses the same mutex and marker
  * @param work      gets the lease of its run: `signal`, `token`, `assertHeld()`
  * @throws TypeError, RangeError  an invalid argument
  * @throws UnsupportedError       this Holdfast uses several independent servers

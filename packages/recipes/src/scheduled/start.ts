@@ -28,9 +28,7 @@ export interface Begun {
 
 /** The result of `start`: a run that may begin, or a refusal. */
 export interface Start {
-  /**
-   * Time of the call in milliseconds since 1970, by the server's clock; by the local clock if the server did not reply.
-   */
+  /** Server time of the call in milliseconds since 1970; the local time if the server did not reply. */
   readonly calledAtMs: number;
   readonly found: Begun | Refusal;
 }

@@ -1,6 +1,6 @@
 /**
- * The loop of `Versioned.update`: reads, changes, compares and sets. After repeated conflicts, it takes turns with a
- * mutex.
+ * The loop of `Versioned.update`: reads, changes, compares and sets. After repeated conflicts, it uses a mutex,
+ * so that such writers take turns.
  */
 import type { Lease, Mutex } from "holdfast";
 import { delay, type Session } from "holdfast/internal";
@@ -44,7 +44,7 @@ export async function update<Value>(
       if (written.ok) return { value, version: written.version };
       if (attempts >= attemptsMax) throw new ConflictError(mutex.name, { attempts, version: written.version });
       seen = written;
-      if (lease !== undefined) continue; // only writers without the mutex can conflict now, and each has finished
+      if (lease !== undefined) continue; // the other writer did not hold the mutex and has finished, so do not pause
       if (attempts < promoteAfter) {
         const longestMs = Math.min(LONGEST_PAUSE_MS, PAUSE_MS * 2 ** (attempts - 1));
         await delay(session, mutex.name, session.runtime.random() * longestMs, signal);

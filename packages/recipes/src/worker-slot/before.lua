@@ -1,7 +1,7 @@
 --[[
   recipes/worker-slot/before: the last time at which the previous holder may have used a number. Changes nothing.
 
-  KEYS[1] ends     hash, number -> `<end> <token> <end before>`, by the clocks of the holders, in ms since 1970
+  KEYS[1] ends     hash, number -> `<end> <token> <end before>`; ends are in ms since 1970 on the holders' clocks
   ARGV[1] number   number that was granted
   ARGV[2] token    token of the grant
   REPLY   0        unknown: the note belongs to another grant, or there is none

@@ -3,10 +3,10 @@
 
   Sent before the release. A late copy changes nothing, because the record then belongs to the next holder.
 
-  KEYS[1] ends     hash, number -> `<end> <token> <end before>`, by the clocks of the holders, in ms since 1970
+  KEYS[1] ends     hash, number -> `<end> <token> <end before>`; ends are in ms since 1970 on the holders' clocks
   ARGV[1] number   number that is released
   ARGV[2] token    token of the grant
-  ARGV[3] untilMs  latest time of the holder's clock at which the number was in use, in milliseconds since 1970
+  ARGV[3] untilMs  last use of the number, in milliseconds since 1970 on the holder's clock
   REPLY   0        unknown: the record belongs to another grant, or there is none
           1        noted
 ]]

@@ -1,8 +1,8 @@
 --[[
   recipes/worker-slot/keep: renew the lease of a number, including its rest time, and note when its use may end.
 
-  Works like permits/extend, but the lease lasts longer here than the holder assumes. So after the last renewal of a
-  holder that has crashed, its number stays unused for the difference. The script notes the time that the holder's own
+  Works like permits/extend, but the lease lasts longer here than the holder assumes. So if a holder
+  crashes, its number stays unused for the difference after its lease. The script notes the time that the holder's own
   clock can show at the end of the lease. The next holder begins after that time, whatever its own clock shows. The note
   of the previous holder is kept beside it while the same grant lasts. Only recipes/worker-slot/end can set a note to an
   earlier time.
@@ -11,7 +11,7 @@
   KEYS[2] fence    string, last token issued
   KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots    sorted set, free slot numbers below top
-  KEYS[5] ends     hash, number -> `<end> <token> <end before>`, by the clocks of the holders, in ms since 1970
+  KEYS[5] ends     hash, number -> `<end> <token> <end before>`; ends are in ms since 1970 on the holders' clocks
   ARGV[1] owner    id of the claim that was granted
   ARGV[2] token    token of the grant
   ARGV[3] leaseMs  length of the lease and its rest time, counted from now

@@ -1,12 +1,12 @@
 /**
- * The semaphore protocol for worker numbers: the lease lasts longer on the server, and its end is noted for the next
- * holder.
+ * The semaphore protocol for worker numbers: the lease lasts longer on the server, which records its end for the
+ * next holder.
  */
 
 import { type Claim, call, type Grant, type LockProtocol, type NotHeld, type Session } from "holdfast/internal";
 import { recipesWorkerSlotBefore, recipesWorkerSlotEnd, recipesWorkerSlotKeep } from "../generated/worker-slot.js";
 
-/** Fraction of the time limit of a release that the note may take. */
+/** Fraction of a release's timeout that the note may take. */
 const NOTE_SHARE = 1 / 4;
 
 /** The use of one worker number. Create one for each call of `workerSlot`. */
@@ -20,9 +20,9 @@ export class SlotUse {
   #latestMs = 0;
 
   /**
-   * @param base    protocol of the semaphore
-   * @param ends    key of the notes about the end of each number's use
-   * @param restMs  how much longer the lease lasts on the server, in milliseconds
+   * @param base    the semaphore's protocol
+   * @param ends    key of the hash that records when the use of each number ends
+   * @param restMs  how much longer the lease lasts on the server than the holder assumes, in milliseconds
    */
   constructor(session: Session, base: LockProtocol, ends: string, restMs: number) {
     this.#session = session;
