@@ -7,7 +7,7 @@ import { DEFAULTS } from "holdfast";
 import { checkKnown, checkWhole, resolve, show } from "holdfast/internal";
 
 /**
- * What happens to a job whose lock is held or paused, or whose server does not reply for now.
+ * What happens to a job if its lock is held or paused, or if the server temporarily does not reply.
  *
  * - `{ delayMs, delaysMax }`: the job moves to the delayed jobs, for a random time between half and one and a half
  *   times `delayMs`. Whole milliseconds, 1 to 86,400,000. After `delaysMax` moves per attempt, the job fails with an

@@ -1,8 +1,8 @@
 /**
  * Converts between text and bytes. Callers of this package use Unicode text; the package itself uses bytes.
  *
- * Redis and Lua know only bytes, so they count, order and compare bytes. So inside this package, a string
- * holds one byte per character (0 to 255).
+ * Redis and Lua know only bytes, so they count, order and compare bytes. Therefore, inside this package, a
+ * string holds one byte per character (0 to 255).
  */
 export type Bytes = string;
 

@@ -12,7 +12,7 @@ type Listener = (message: string) => void;
 /**
  * One connection of a client. It reconnects when it is dropped.
  *
- * A request is one task and its reply is another. Requests of a dropped connection still arrive at the server, but
+ * A request is one task and its reply is another. Requests from a dropped connection still arrive at the server, but
  * their replies do not arrive at the client.
  */
 export class Connection {
@@ -85,7 +85,7 @@ export class Connection {
     const subscriber = this.#newSubscriber();
     this.#subscriber = subscriber;
     this.#server.scheduler.schedule(() => {
-      if (this.#subscriber !== subscriber) return; // the new connection was dropped as well
+      if (this.#subscriber !== subscriber) return; // the new connection was dropped too
       for (const channel of this.#listeners.keys()) this.#subscribe(channel);
       this.#server.scheduler.schedule(() => {
         if (this.#subscriber === subscriber) this.#onReady();

@@ -52,7 +52,7 @@ export function parseBigInteger(text: Bytes): bigint | undefined {
 }
 
 /**
- * Parses a 64-bit integer to a double, for counts, indices and times.
+ * Parses a 64-bit integer as a double, for counts, indices and times.
  *
  * @throws ReplyError  with the message `complaint`
  */

@@ -23,7 +23,7 @@ export type CommandReply = number | Bytes | null | Status | readonly CommandRepl
 /** The reply of a command that has no result. */
 export const OK: Status = new Status("OK");
 
-/** Creates the error for a key that has another type than the command needs. */
+/** Creates the error for a key whose value has the wrong type for the command. */
 export function wrongType(): ReplyError {
   return new ReplyError("WRONGTYPE Operation against a key holding the wrong kind of value");
 }

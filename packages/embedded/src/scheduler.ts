@@ -2,7 +2,7 @@
  * The network of an embedded server. Every request, reply and published message is one task.
  *
  * A scheduler must run each task at most once, and never within `schedule` itself. A task that never runs simulates a
- * lost packet, a late task a slow packet, and another order of tasks a network that reorders packets.
+ * lost packet, a late task a slow packet, and tasks in a different order a network that reorders packets.
  */
 export interface Scheduler {
   /** Runs `task` later, or never. */

@@ -29,7 +29,7 @@ export interface EmbeddedStore extends Store {
   readonly keyspace: Keyspace;
 
   /**
-   * Drops a connection, or both without an argument, and reconnects.
+   * Drops a connection, or both if called without an argument, and reconnects.
    *
    * Pending requests are rejected with a StoreError whose `mayHaveRun` is true, and requests in flight still reach the
    * server. The server ends the subscriptions immediately, and messages in flight to them are lost. Then the inboxes

@@ -1,6 +1,6 @@
 import type { Bytes } from "./bytes.js";
 
-/** The id of an entry: a time in ms since 1970, and a number among the entries of that time. */
+/** The id of an entry: a time in ms since 1970, and a sequence number within that millisecond. */
 export type StreamId = readonly [ms: number, sequence: number];
 
 /** An entry of a stream. */

@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, HttpException, type HttpServer, Logger, Opti
 import { BaseExceptionFilter } from "@nestjs/core";
 import { AcquireTimeoutError, ClosedError, LockError, PausedError, StoreError } from "holdfast";
 
-/** The shortest `Retry-After` in seconds. It also applies to a held lock and to a Holdfast that closes. */
+/** The shortest `Retry-After` in seconds. Also used after a wait for a held lock, and if the Holdfast was closed. */
 const SOON_S = 1;
 /** `Retry-After` in seconds for a pause without an end. */
 const PAUSED_S = 60;
@@ -58,7 +58,7 @@ export class HoldfastExceptionFilter extends BaseExceptionFilter<LockError> {
 }
 
 Catch(LockError)(HoldfastExceptionFilter);
-// Otherwise Nest 12 warns that nothing says what to inject.
+// Without this, Nest 12 warns that it does not know what to inject.
 Optional()(HoldfastExceptionFilter, undefined, 0);
 
 interface Answer {
@@ -75,7 +75,7 @@ function answerTo(error: LockError): Answer | undefined {
   return retryAfterS === undefined ? undefined : { status: 503, title: "Service Unavailable", retryAfterS };
 }
 
-/** Returns in how many seconds a retry may succeed; undefined if a retry does not help. */
+/** Returns the number of seconds until a retry may succeed; undefined if a retry does not help. */
 function secondsUntil(error: LockError): number | undefined {
   const pause = error instanceof AcquireTimeoutError ? error.pause : error instanceof PausedError ? error : undefined;
   if (pause !== undefined)

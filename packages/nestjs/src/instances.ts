@@ -39,8 +39,8 @@ export function injectInto(prototype: object): void {
 }
 
 /**
- * Returns the Holdfast for an instance. Standard decorators cannot inject it. For these it is the Holdfast of the only
- * running module, or, if several modules run, of the one whose application has created the instance.
+ * Returns the Holdfast for an instance. Standard decorators cannot inject it. For these, returns the Holdfast of the
+ * only running module or, if several modules run, of the one whose application has created the instance.
  *
  * @param key  the name of the method, for the error message
  * @throws TypeError  the method was called without its instance, or no module provides a Holdfast for the instance

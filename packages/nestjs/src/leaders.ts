@@ -49,7 +49,7 @@ export class Leaders {
   async #keepStanding({ instance, key, mark }: Marked, election: Election): Promise<void> {
     const { signal } = this.#closing;
     const options: LeadOptions = { rejoin: true, ...mark.options };
-    // `marked` has found a method of this name.
+    // `marked` has found a method with this name.
     const method = (instance as Record<string, AnyMethod>)[key] as AnyMethod;
     while (!signal.aborted) {
       try {

@@ -8,11 +8,14 @@ import { type AnyMethod, decorated, type LeaseParameter, markStart, refuseSignal
 /** Options of `@Leading`: those of `lead` except `signal`. `rejoin` is true by default. */
 export interface LeadingOptions extends Omit<LeadOptions, "signal">, LeaseParameter {}
 
-/** Decorates a method, with either kind of decorators. The method gets no arguments except its lease. */
+/**
+ * A method decorator, of the standard kind and of the kind that TypeScript's option `experimentalDecorators` enables. The
+ * method gets no arguments except its lease.
+ */
 export interface LeadingDecorator {
-  /** Decorators of TypeScript's option `experimentalDecorators`. */
+  /** With `experimentalDecorators`. */
   <Method extends AnyMethod>(target: object, key: string | symbol, descriptor: TypedPropertyDescriptor<Method>): void;
-  /** Standard decorators. */
+  /** The standard decorator. */
   <This, Method extends AnyMethod>(method: Method, context: ClassMethodDecoratorContext<This>): void;
 }
 
@@ -36,6 +39,6 @@ export function Leading(name: string, options: LeadingOptions = {}): LeadingDeco
     const { method, leaseAt } = decorated("Leading", args, options);
     markStart(method, { kind: "Leading", name, options: leading, leaseAt });
   };
-  // `decorated` recognizes the kind of decorator by its arguments.
+  // `decorated` recognizes the kind of decorator by the arguments.
   return decorate as LeadingDecorator;
 }

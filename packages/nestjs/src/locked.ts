@@ -28,15 +28,18 @@ export interface LockedOptions<Args extends readonly unknown[] = readonly unknow
   readonly lock?: MakeLock | undefined;
 }
 
-/** Decorates a method whose parameters begin with those of `name`, with either kind of decorators. */
+/**
+ * A decorator for methods whose parameters begin with those of `name`. It is of the standard kind and of the kind that
+ * TypeScript's option `experimentalDecorators` enables.
+ */
 export interface LockedDecorator<Args extends readonly unknown[], Busy> {
-  /** Decorators of TypeScript's option `experimentalDecorators`. */
+  /** With `experimentalDecorators`. */
   <Params extends Covering<Args>, Result>(
     target: object,
     key: string | symbol,
     descriptor: TypedPropertyDescriptor<(...args: Params) => Promise<Result>>,
   ): TypedPropertyDescriptor<(...args: Params) => Promise<Result | Busy>>;
-  /** Standard decorators. */
+  /** The standard decorator. */
   <This, Params extends Covering<Args>, Result>(
     method: (this: This, ...args: Params) => Promise<Result>,
     context: ClassMethodDecoratorContext<This>,
@@ -58,7 +61,7 @@ const OWN = ["name", "whenBusy", "lock", "leaseAt", "noLease"];
  *
  * The decorated method rejects with the following errors:
  *
- * - whatever the method throws, the same object
+ * - the error that the method throws, unchanged
  * - `AcquireTimeoutError`, `PausedError`, `StoreError`, `EvictionError` or `ClosedError`: the method was not called;
  *   see `whenBusy`
  * - `WorkLostError`, a LeaseLostError: the method ended after its lease
@@ -95,7 +98,7 @@ export function Locked<Args extends readonly unknown[]>(
     if (prototype !== undefined) injectInto(prototype);
     return replace(wrapper as AnyMethod);
   };
-  // `decorated` recognizes the kind of decorator by its arguments.
+  // `decorated` recognizes the kind of decorator by the arguments.
   return decorate as LockedDecorator<Args, Refusal>;
 }
 

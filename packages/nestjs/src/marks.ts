@@ -73,10 +73,10 @@ export function dressAs(wrapper: AnyMethod, from: AnyMethod): void {
 const leaseParameters = new WeakMap<object, Map<string | symbol, number>>();
 
 /**
- * Marks the parameter that gets the lease, with TypeScript's option `experimentalDecorators`. There are no standard decorators
- * for parameters; use `leaseAt` instead.
+ * Marks the parameter that gets the lease. Needs TypeScript's option `experimentalDecorators`. There are no standard
+ * decorators for parameters; use `leaseAt` with standard decorators.
  *
- * @throws TypeError  two parameters of a method are marked, or a parameter of a constructor; thrown when the class is
+ * @throws TypeError  two parameters of a method are marked, or a constructor parameter is; thrown when the class is
  *                    defined
  */
 export function HeldLease(): ParameterDecorator {
@@ -89,9 +89,9 @@ export function HeldLease(): ParameterDecorator {
   };
 }
 
-/** How the method gets its lease. Give exactly one of `@HeldLease()`, `leaseAt` and `noLease`. */
+/** How the method gets its lease. Use exactly one of `@HeldLease()`, `leaseAt` and `noLease`. */
 export interface LeaseParameter {
-  /** The index of the parameter that gets the lease, 0 to 255. Instead of `@HeldLease()`. */
+  /** The index of the parameter that gets the lease, 0 to 255. An alternative to `@HeldLease()`. */
   readonly leaseAt?: number | undefined;
   /** True if the method needs no lease because it neither checks `signal` nor passes `token` on. @default false */
   readonly noLease?: boolean | undefined;
@@ -103,7 +103,7 @@ export function refuseSignal(decorator: string, options: object): void {
   throw new TypeError(`@${decorator} has no option "signal": a method ends with its lease or with its application`);
 }
 
-/** A decorated method, for either kind of decorators. */
+/** A method that a decorator of either kind decorates. */
 export interface Decorated {
   readonly method: AnyMethod;
   readonly key: string | symbol;
@@ -118,7 +118,7 @@ export interface Decorated {
  * Reads the arguments of a decorator of either kind.
  *
  * @param decorator  the name of the decorator, for error messages
- * @throws TypeError  the decorator is not on a method of instances, or the method does not get its lease in exactly one
+ * @throws TypeError  the decorator is not on an instance method, or the method does not get its lease in exactly one
  *                    way
  */
 export function decorated(decorator: string, args: readonly unknown[], options: LeaseParameter): Decorated {

@@ -160,7 +160,7 @@ async function embeddedStore(): Promise<Store> {
   try {
     found = (await import(EMBEDDED)) as typeof found;
   } catch (cause) {
-    const text = `HoldfastModule.forTest needs ${EMBEDDED}, which cannot be loaded: install it, or give { store }.`;
+    const text = `HoldfastModule.forTest needs ${EMBEDDED}, which cannot be loaded: install it, or pass { store }.`;
     throw new Error(text, { cause });
   }
   return found.embedded();

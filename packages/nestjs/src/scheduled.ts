@@ -19,28 +19,29 @@ import {
 export interface ScheduledMethodOptions extends Omit<ScheduledOptions, "signal">, LeaseParameter {}
 
 /**
- * Decorates a method, with either kind of decorators. The method gets no arguments except its lease. The decorated
- * method may also resolve to a Refusal, so the return type of a method with a result must include it.
+ * A method decorator, of the standard kind and of the kind that TypeScript's option `experimentalDecorators` enables.
+ * The method gets no arguments except its lease. The decorated method may also resolve to a Refusal, so the return type
+ * of a method with a result must include it.
  */
 export interface ScheduledDecorator {
-  /** A method without a result, with decorators of TypeScript's option `experimentalDecorators`. */
+  /** With `experimentalDecorators`, for a method without a result. */
   <Params extends readonly unknown[]>(
     target: object,
     key: string | symbol,
     descriptor: TypedPropertyDescriptor<(...args: Params) => Promise<void>>,
   ): void;
-  /** A method without a result, with standard decorators. */
+  /** The standard decorator, for a method without a result. */
   <This, Params extends readonly unknown[]>(
     method: (this: This, ...args: Params) => Promise<void>,
     context: ClassMethodDecoratorContext<This>,
   ): void;
-  /** Decorators of TypeScript's option `experimentalDecorators`. */
+  /** With `experimentalDecorators`. */
   <Params extends readonly unknown[], Result>(
     target: object,
     key: string | symbol,
     descriptor: TypedPropertyDescriptor<(...args: Params) => Promise<Result>>,
   ): TypedPropertyDescriptor<(...args: Params) => Promise<Result | Refusal>>;
-  /** Standard decorators. */
+  /** The standard decorator. */
   <This, Params extends readonly unknown[], Result>(
     method: (this: This, ...args: Params) => Promise<Result>,
     context: ClassMethodDecoratorContext<This>,
@@ -49,11 +50,11 @@ export interface ScheduledDecorator {
 
 /**
  * Runs the method on one instance, even if several instances call it at the same time. It does not schedule calls:
- * combine it with `@Cron` or `@Interval` of `@nestjs/schedule`, above or below, or call the method yourself.
+ * combine it with `@Cron` or `@Interval` from `@nestjs/schedule`, in either order, or call the method yourself.
  *
  * The decorated method resolves to the result of the method, or to a Refusal if it did not run here, for example
- * `already-done` if another instance has run in this period. It rejects with what the method throws, the same object;
- * see `scheduled`.
+ * `already-done` if another instance has run in this period. It rejects with the error that the method throws,
+ * unchanged; see `scheduled`.
  *
  * @param name  the name of the job, 1 to 512 bytes
  * @throws TypeError, RangeError  invalid name or option, or a method without a lease; thrown when the class is defined
@@ -82,6 +83,6 @@ export function Scheduled(name: string, options: ScheduledMethodOptions): Schedu
     if (prototype !== undefined) injectInto(prototype);
     return replace(wrapper as AnyMethod);
   };
-  // `decorated` recognizes the kind of decorator by its arguments.
+  // `decorated` recognizes the kind of decorator by the arguments.
   return decorate as ScheduledDecorator;
 }

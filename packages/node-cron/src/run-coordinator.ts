@@ -3,8 +3,8 @@
  * instance to acquire the marker of the fire runs it.
  *
  * The marker is a mutex named after the key of the fire. It is acquired for `ttlMs` and never released: it outlives the
- * run, `close` and the process. It has the guarantees of any grant. A run also holds a permit of the semaphore that has
- * the name of the coordinator. The permit is renewed while the run continues, so it shows which runs are alive.
+ * run, `close` and the process. It has the guarantees of any grant. A run also holds a permit of the semaphore that is
+ * named after the coordinator. The permit is renewed while the run continues, so it shows which runs are alive.
  */
 import { createHash } from "node:crypto";
 import type { Refusal, RunCounts } from "@holdfast/recipes";
@@ -15,9 +15,9 @@ import { checkKnown, checkWhole, delay, internalsOf, type Session } from "holdfa
 /** Options of `runCoordinator`. */
 export interface RunCoordinatorOptions {
   /**
-   * The name of the coordinator, under which its fires and its history are stored. A semaphore of this name holds one
-   * permit for each current run. Services whose tasks have the same names need different coordinator names. 1 to 255
-   * bytes.
+   * The name of the coordinator, under which its fires and its history are stored. A semaphore with this name has
+   * one permit in use for each current run. Services whose tasks have the same names need different coordinator names. 1
+   * to 255 bytes.
    * @default "node-cron"
    */
   readonly name?: string | undefined;
@@ -31,7 +31,7 @@ export interface RunCoordinatorOptions {
 
   /**
    * Whether to record runs and refusals in the history of `name`, for `readHistory` and `holdfast history`. A refusal
-   * because another instance runs the fire is not recorded, because all instances but one have it for each fire.
+   * because another instance runs the fire is not recorded: for each fire, all instances but one get it.
    * @default false
    */
   readonly history?: boolean | undefined;
@@ -43,8 +43,8 @@ export interface RedisRunCoordinator {
    * Decides whether this instance runs a fire.
    *
    * @param key    identifies the task and the time of the fire; Holdfast does not parse it
-   * @param ttlMs  how long the server remembers that the fire is taken, in milliseconds. Must be longer than the clocks
-   *               of two hosts can differ
+   * @param ttlMs  how long the server remembers that the fire is taken, in milliseconds. Must exceed the largest clock
+   *               difference between two hosts
    * @returns true for the first instance to ask. Also false if the server does not reply or is in failover grace, while
    *          the semaphore `name` is paused, and after the Holdfast closes. The channel `holdfast:run:skipped` has the
    *          reason

@@ -1,4 +1,4 @@
-/** Matches glob patterns of keys like the server: `*`, `?`, `[a-z]`, `[^a-z]`, and `\` to escape a byte. */
+/** Matches keys against glob patterns like the server: `*`, `?`, `[a-z]`, `[^a-z]`, and `\` to escape a byte. */
 import type { Bytes } from "../bytes.js";
 
 /**

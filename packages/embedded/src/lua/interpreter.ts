@@ -32,7 +32,7 @@ export class Interpreter {
   readonly #places: { readonly base: bigint; readonly env: bigint; readonly explain: bigint };
   #execute: Execute | undefined;
   /**
-   * An error in a command that is not a ReplyError, which means that this package has a bug. It is thrown once the Lua
+   * An error other than a ReplyError that a command threw because of a bug in this package. It is rethrown once the Lua
    * stack has unwound.
    */
   #fault: { readonly error: unknown } | undefined;
@@ -197,8 +197,8 @@ export async function loadInterpreter(): Promise<void> {
 }
 
 /**
- * Returns the path of the compiled module, which is beside the main file of wasmoon. By itself, wasmoon derives the path from the
- * running script, which fails in a worker of Deno. Undefined in a bundle that does not know its own path.
+ * Returns the path of the compiled module, which is beside wasmoon's main file. By default, wasmoon derives the path
+ * from the running script, which fails in a Deno worker. Undefined in a bundle that does not know its own path.
  */
 function moduleFile(): string | undefined {
   try {

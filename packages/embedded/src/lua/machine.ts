@@ -45,7 +45,7 @@ export interface LuaExports {
 /** Pseudo-index of the Lua registry, the table that only C code can access. */
 export const REGISTRY: number = -1_001_000;
 
-/** The types that `_lua_type` and the functions that push a field return. */
+/** Type codes, as returned by `_lua_type`, `_lua_rawget` and `_lua_rawgeti`. */
 export const LUA = { nil: 0, boolean: 1, number: 3, string: 4, table: 5 } as const;
 
 /** One Lua state with its memory. */

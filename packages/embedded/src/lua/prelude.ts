@@ -79,7 +79,7 @@ end)
 base._G = env
 
 local function explain(problem)
-  -- Between here and the line to blame may lie functions of C and of this chunk.
+  -- Functions of C and of this chunk may lie between here and the line of the script.
   local level, where = 2, getinfo(2, "Sl")
   while where and where.source ~= "@user_script" do
     level = level + 1

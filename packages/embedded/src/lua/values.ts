@@ -66,7 +66,7 @@ function pushNumber({ lua }: Machine, state: State, value: number): void {
   else lua._lua_pushnumber(state, value);
 }
 
-/** Reads a command argument at `index`: a string as is, a number with 17 digits. Undefined for any other type. */
+/** Reads a command argument at `index`: a string as is, a number with up to 17 digits. Undefined for any other type. */
 export function readArgument(machine: Machine, state: State, index: number): Bytes | undefined {
   switch (machine.lua._lua_type(state, index)) {
     case LUA.string:
