@@ -110,7 +110,7 @@ export class Idempotency<Request> {
     this.options = resolveIdempotency(options);
   }
 
-  /** Whether requests of this method need a key. All other methods are idempotent or only read. */
+  /** Whether requests with this method need a key. All other methods are idempotent or only read. */
   concerns(method: string): boolean {
     return method === "POST" || method === "PATCH";
   }

@@ -1,5 +1,6 @@
 /**
- * The fingerprint of a request, which detects another request with the same key, and the key under which it is stored.
+ * The fingerprint of a request, which detects a different request with the same key, and the key under which the
+ * request is stored.
  */
 import { createHash } from "node:crypto";
 import { checkComparable } from "@holdfast/recipes/internal";
@@ -62,8 +63,8 @@ function digestOf(value: unknown): string {
 }
 
 /**
- * Returns JSON in which the properties of each object are sorted. Maps, sets, bytes and bigints have notations of their
- * own. Any other value that JSON cannot express becomes what `JSON.stringify` makes of it.
+ * Returns JSON in which the properties of each object are sorted. Maps, sets, bytes and bigints have their own
+ * notations. Any other value that JSON cannot express is written as `JSON.stringify` writes it.
  */
 function canonical(value: unknown): string {
   if (typeof value === "object" && value !== null) {

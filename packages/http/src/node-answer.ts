@@ -5,8 +5,9 @@
  * is released. A response that is written piece by piece, or is too large, is only held back until Holdfast has
  * recorded that the request was handled. Then it passes through while the handler continues to write.
  *
- * Wrappers that other middleware puts around these methods keep working. Calls pass the wrappers that were installed
- * later before they arrive here, and the wrappers that were installed earlier when the response is released.
+ * Wrappers that other middleware puts around these methods keep working. Calls pass through wrappers that were
+ * installed later before they arrive here, and through wrappers that were installed earlier when the response is
+ * released.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { AnswerDestroyed, type Mark } from "./exchange.js";

@@ -30,8 +30,8 @@ export interface IdempotencyOptions<Request = unknown> {
   readonly leaseMs?: number | undefined;
 
   /**
-   * The longest time for a handler. After it the lease ends although the process lives, and the next retry is handled.
-   * It limits a handler that never responds. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
+   * The longest time a handler may take. After that, the lease ends even if the process is alive, and the next retry is
+   * handled. This limits a handler that never responds. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
    * @default 120_000
    */
   readonly maxHoldMs?: number | undefined;

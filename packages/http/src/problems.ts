@@ -49,8 +49,7 @@ const TEXTS: Readonly<Record<Problem, Text>> = {
   "too-large": {
     status: 413,
     title: "The body of the request is too large",
-    detail:
-      "The request was not carried out: its body is longer than is read to compare it with that of the first one.",
+    detail: "The request was not carried out: its body is too large to be compared with that of the first one.",
   },
   unavailable: {
     status: 503,

@@ -30,7 +30,7 @@ export interface Operation {
 /** The result of an attempt. */
 export interface Ballot {
   readonly passed: boolean;
-  /** Whether so many servers have replied that the operation does not apply that a majority is no longer possible. */
+  /** Whether a majority is no longer possible because servers replied that the operation does not apply. */
   readonly refused: boolean;
   /** Undefined without fences. */
   readonly token: number | undefined;

@@ -14,7 +14,7 @@ export class ResourceLockedError extends Error {
   }
 }
 
-/** An operation got no majority of the servers. `attempts` tells for each attempt how each server voted. */
+/** An operation got no majority of the servers. `attempts` shows how each server voted in each attempt. */
 export class ExecutionError extends Error {
   override readonly message: string;
   readonly attempts: ReadonlyArray<Promise<ExecutionStats>>;

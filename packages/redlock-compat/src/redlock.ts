@@ -20,7 +20,7 @@ import { type Waiter, wakesOf } from "./wakes.js";
 const FENCE_MS = 600_000;
 /** How long the release of a failed acquire, or of an expired lock, waits for each server, in ms. */
 const CLEANUP_MS = 1_000;
-/** How many attempts a lock or an error keeps, because an acquire without a limit may make any number of them. */
+/** Maximum number of attempts that a lock or an error keeps. An acquire without a limit may make any number of them. */
 const MOST_ATTEMPTS = 1_000;
 const NO_QUORUM = "The operation was unable to achieve a quorum during its retry window.";
 
@@ -48,7 +48,7 @@ export class Lock {
   /**
    * Increases with every lock that this package grants on one of the resources, so that a protected resource can
    * refuse a late holder. Undefined with several servers, with custom scripts, if the user may not access the token
-   * keys, and on a cluster for a name with braces that are no hash tag.
+   * keys, and on a cluster for a name with braces that are not a hash tag.
    */
   readonly token?: number;
 
@@ -91,7 +91,7 @@ type ScriptOption = string | ((script: string) => string);
 /**
  * Locks resources on one server, on a majority of several servers, or on a cluster.
  *
- * It emits `error` for each vote against an operation, also if the operation succeeds. No listener is needed.
+ * It emits `error` for each vote against an operation, even if the operation succeeds. No listener is needed.
  */
 export default class Redlock extends EventEmitter {
   readonly clients: Set<Client>;
@@ -181,7 +181,7 @@ export default class Redlock extends EventEmitter {
         }
         waiter ??= wakesOf(this.clients).join(channelsOf(this, operation.resources));
         const until = performance.now() + pauseOf(used);
-        // A wake late in the pause starts no further attempt: the next counted one follows.
+        // A wake at the end of the pause starts no extra attempt, because the next counted one follows anyway.
         while ((await waiter.sleep(until - performance.now())) && performance.now() < until) {
           lock = await attempt(false);
           if (lock !== undefined) return lock;

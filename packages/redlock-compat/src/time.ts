@@ -3,7 +3,7 @@
 /** Longest delay that Node's timers accept, in ms. A longer one would fire immediately. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
-/** Calls `callback` after `delayMs`, of any size. Returns a function that cancels it. */
+/** Calls `callback` after `delayMs`, which may be of any length. Returns a function that cancels it. */
 export function after(delayMs: number, callback: () => void): () => void {
   let cancel = (): void => {};
   const wait = (leftMs: number): void => {

@@ -1,7 +1,7 @@
 /**
  * Wakes waiters when a lock is released, so that they do not sleep until their next attempt.
  *
- * A release publishes on a channel of each resource. Only instances of this package publish; the release of an
+ * A release publishes on the channel of each resource. Only instances of this package publish; the release of an
  * original instance is noticed by the next regular attempt. If several waiters in this process want the same
  * resources, a message wakes the one that has waited longest. All of this is best effort: without a subscription,
  * waiters poll as in the original.
@@ -81,7 +81,7 @@ export class Wakes {
     return channel;
   }
 
-  /** Undefined if the client cannot subscribe. */
+  /** Returns undefined if the client cannot subscribe. */
   async #subscribe(client: Client, name: string): Promise<Subscription | undefined> {
     try {
       return await openStore(client)?.inbox(name, (value) => this.#hear(name, client, value), SUBSCRIBE_MS);
@@ -136,7 +136,7 @@ export class Waiter {
     this.#end?.();
   }
 
-  /** Resolves after `ms`, or true as soon as the waiter is woken. */
+  /** Resolves to false after `ms`, or to true as soon as the waiter is woken. */
   async sleep(ms: number): Promise<boolean> {
     if (!this.#isWoken) {
       await new Promise<void>((resolve) => {
@@ -154,7 +154,7 @@ export class Waiter {
   }
 }
 
-/** Undefined for a closed client, and for an object that is not a real client, such as a mock. */
+/** Returns undefined for a closed client, and for an object that is not a real client, such as a mock. */
 function openStore(client: Client): ReturnType<typeof storeFor> | undefined {
   const known = stores.get(client);
   if (known !== undefined || client.status === "end") return known;

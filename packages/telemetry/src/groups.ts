@@ -14,7 +14,7 @@ export interface GroupOptions {
    */
   readonly group?: ((lockName: string) => string) | undefined;
   /**
-   * The largest number of groups. Names of any further group count in the group `other`, and Holdfast warns once. More
+   * The maximum number of groups. Names in any further group count as the group `other`, and Holdfast warns once. More
    * groups mean more series to store. A whole number from 1 to 10,000.
    * @default 200
    */
@@ -96,7 +96,7 @@ export class Groups {
     if (!this.#hasWarned) {
       this.#hasWarned = true;
       emitWarning(
-        `The names of locks fall into more than ${this.#groupsMax} groups, such as ${show(group)}: all further ones are counted as "${REST}". Give a function \`group\` that maps names to fewer, or a larger \`groupsMax\`.`,
+        `The names of locks fall into more than ${this.#groupsMax} groups, such as ${show(group)}: all further ones are counted as "${REST}". Pass a function \`group\` that maps names to fewer groups, or a larger \`groupsMax\`.`,
         { type: "HoldfastWarning", code: "HOLDFAST_TELEMETRY_GROUPS" },
       );
     }

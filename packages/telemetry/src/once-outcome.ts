@@ -9,7 +9,7 @@ export function onceOutcome({ outcome, error }: UngrantedEvent, hasWaited: boole
   if (typeof error !== "object" || error === null) return undefined;
   if ("code" in error && error.code === "ERR_LOCK_ONCE_MISMATCH") return "mismatch";
   if ("code" in error && error.code === "ERR_LOCK_ONCE_BLOCKED") return "blocked";
-  // The protocol of `once` reports that the work has already ended as a refusal with the state of that end.
+  // If the work has already ended, the protocol of `once` reports a refusal with the final state.
   if (outcome !== "refused" || !("state" in error)) return undefined;
   if (error.state === "failed") return "failed";
   return hasWaited ? "joined" : "replayed";

@@ -1,7 +1,7 @@
 /** Tracks the acquire calls that have begun but not ended, and which of them wait. */
 import type { AcquireEvent, WaitEvent } from "holdfast";
 
-/** Tracks open acquire calls. For each one it keeps a value for its user. */
+/** Tracks open acquire calls, and keeps a value for each. */
 export class OpenCalls<Value> {
   readonly #onWait: (value: Value) => void;
   readonly #calls = new Map<object, { readonly value: Value; readonly owner: string; isWaiting: boolean }>();

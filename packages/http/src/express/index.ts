@@ -14,7 +14,7 @@ export { onceKeyOf } from "../fingerprint.js";
 export type { IdempotencyOptions } from "../options.js";
 
 /**
- * Returns middleware for routes whose POST and PATCH requests must not be handled twice. Requests of other methods pass
+ * Returns middleware for routes whose POST and PATCH requests must not be handled twice. Requests with other methods pass
  * through. Put it after the body parser and the authentication, and before the handler, for example
  * `app.post("/payments", idempotency(holdfast, options), handler)`.
  *

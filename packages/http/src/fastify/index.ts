@@ -23,7 +23,7 @@ export type { IdempotencyOptions } from "../options.js";
 
 /**
  * Returns a `preHandler` hook for routes whose POST and PATCH requests must not be handled twice, for example
- * `app.post("/payments", { preHandler: idempotency(holdfast, options) }, handler)`. Requests of other methods pass
+ * `app.post("/payments", { preHandler: idempotency(holdfast, options) }, handler)`. Requests with other methods pass
  * through.
  *
  * The handler handles the first request with a key. Its response is recorded and then sent. Later requests with the key

@@ -14,7 +14,7 @@ export type { IdempotencyOptions } from "../options.js";
 
 /**
  * Returns middleware for routes whose POST and PATCH requests must not be handled twice, for example
- * `app.post("/payments", idempotency(holdfast, options), handler)`. Requests of other methods pass through.
+ * `app.post("/payments", idempotency(holdfast, options), handler)`. Requests with other methods pass through.
  *
  * The handler handles the first request with a key. Its response is recorded and then sent. Later requests with the key
  * get the recorded response with `Idempotency-Replayed: true`. Refused requests get `application/problem+json`.

@@ -1,12 +1,13 @@
 --[[
   redlock-compat/lock/acquire: lock all resources if each is free; otherwise lock none.
 
-  This is one atomic step, so that no client sees some of them locked. The lock of a resource is the key with its name, as redlock 5
-  writes it. A repeated request with the same value gets the lock again, because the first reply may have been lost. It leaves the
-  expiry as it is, because it may be a late copy that arrives after an extension.
+  This is one atomic step, so that no client sees only some of them locked. The lock of a resource is the key with its
+  name, as redlock 5 writes it. A repeated request with the same value gets the lock again, because the first reply may
+  have been lost. It leaves the expiry as it is, because it may be a late copy that arrives after an extension.
 
-  Resources need no commands but those of redlock 5, so that a user who may run its scripts may run this one. The time is read before
-  anything is written, because a user who may not read it gets the lock without fences.
+  For the resources, the script uses only commands that redlock 5 uses, so that a Redis user who may run the scripts of
+  redlock 5 may run this one. It reads the time before it writes anything, because a user who may not read the time gets
+  the lock without fences.
 
   The number of resources differs between calls, so this script computes the n of KEYS[n].
 

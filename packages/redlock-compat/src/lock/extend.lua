@@ -1,8 +1,8 @@
 --[[
   redlock-compat/lock/extend: set how long the lock lasts from now, if all resources still have its value.
 
-  This is one atomic step, so that a lock never lasts longer on one resource than on another. SET moves the expiry of a fence too,
-  because a user who was allowed to run the scripts of redlock 5 may run it.
+  This is one atomic step, so that a lock never lasts longer on one resource than on another. The expiry of a fence is
+  also moved with SET, because a Redis user who may run the scripts of redlock 5 may use that command.
 
   ARGV[1]   value     random text of the lock
   ARGV[2]   duration  length of the lock, counted from now

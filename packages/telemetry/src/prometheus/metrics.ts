@@ -18,7 +18,7 @@ const COMMAND_LABELS = ["script", "server_address", "server_port", "error_type"]
  *
  * @returns a function that stops measuring and removes the metrics from the registry
  * @throws TypeError, RangeError  invalid option
- * @throws Error  the registry already has metrics of these names, for example because metrics were started twice
+ * @throws Error  the registry already has metrics with these names, for example because metrics were started twice
  */
 export function startMetrics(options: PrometheusOptions = {}): () => void {
   const { register = globalRegister, ...groups } = checkKnown(options, ["register", ...GROUP_OPTIONS]);
