@@ -1,4 +1,4 @@
-/** Possible deadlocks: what is a cycle of clients, what is none, and that a cycle must stand in two reads. */
+/** Possible deadlocks: which waits form a cycle of clients, and that a cycle must appear in two reads. */
 import { embedded, Keyspace } from "@holdfast/embedded";
 import { afterEach, expect, test } from "vitest";
 import { findDeadlocks, type LockEntry, surveyAll } from "../../src/admin/index.js";
@@ -35,7 +35,7 @@ async function queueUp(lock: Pick<Lock, "acquire" | "inspect">, options: object 
   await until(async () => (await lock.inspect()).waiterCount > before, "it waits");
 }
 
-/** Instants are in whole ms, and the order of two in the same one is not known. */
+/** Times are in whole ms, so the order of two events in the same millisecond is unknown. */
 async function nextMs(): Promise<void> {
   const now = Date.now();
   await until(() => Date.now() > now + 1, "time passes");
@@ -93,7 +93,7 @@ test("a cycle of three through a read-write lock and a semaphore without free pe
   ]);
 });
 
-test("a semaphore whose other holders go on is no part of a deadlock", async () => {
+test("a semaphore whose other holders continue is not part of a deadlock", async () => {
   const [a, b, c] = three();
   const pool = (holdfast: Holdfast) => holdfast.semaphore("pool", { permits: 2 });
   await a.mutex("m").acquire(HELD);
@@ -104,7 +104,7 @@ test("a semaphore whose other holders go on is no part of a deadlock", async () 
   expect((await found(a)).deadlocks).toEqual([]);
 });
 
-test("contention for one lock, and for two locks by separate tasks, is no deadlock", async () => {
+test("contention for one lock, or for two locks by separate tasks, is not a deadlock", async () => {
   const [a, b] = three();
   const pool = (holdfast: Holdfast) => holdfast.semaphore("pool", { permits: 2 });
   for (const one of [a, b]) await pool(one).acquire(HELD);
@@ -130,7 +130,7 @@ test("a cycle in a single read, whose locks were held one after the other, is no
   expect((await found(a, locks)).deadlocks).toEqual([]);
 });
 
-test("a client that is gone is no part of a deadlock, because its lease ends", async () => {
+test("a client that is gone is not part of a deadlock, because its lease ends", async () => {
   const [a, b] = three();
   await a.mutex("x").acquire(HELD);
   await b.mutex("y").acquire(HELD);

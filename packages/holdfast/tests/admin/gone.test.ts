@@ -1,4 +1,4 @@
-/** Holders and waiters whose client is gone while their lease runs: every list says since when. */
+/** Holders and waiters whose client is gone while their lease runs: every list shows since when. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test("a client that has not written its record for a minute is gone, its leases run, and others are not", async () => {
+test("a client that has not written its record for a minute is shown as gone while its leases run, and others are not", async () => {
   const [dying, living] = [new Redis(server.url), new Redis(server.url)];
   const gone = createHoldfast({ redis: dying, clientName: "gone" });
   const alive = createHoldfast({ redis: living, clientName: "alive" });
@@ -26,7 +26,7 @@ test("a client that has not written its record for a minute is gone, its leases 
       .catch(() => {});
     await until(async () => (await alive.mutex("other").inspect()).waiterCount === 1, "it waits");
     const [clientId = ""] = lease.owner.split("/");
-    // As after a kill -9: nothing is sent any more. The server's clock cannot be moved, so the record is made older.
+    // As after a kill -9: the client sends nothing more. The server's clock cannot be moved, so the record is made older.
     dying.disconnect();
     const sinceAtMs =
       Number(

@@ -1,4 +1,4 @@
-/** Listings on servers that hold a lock of clients that connect in another way: they show it, and it hides no other lock. */
+/** Listings on servers with a lock of clients that use another topology: they show it, and it hides no other lock. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -32,14 +32,14 @@ function both(): { readonly prefix: string; readonly quorum: Holdfast; readonly 
   return { prefix, quorum, single };
 }
 
-/** Servers that have just started grant nothing for as long as the first lease. A short one makes that time short. */
+/** Servers that have just started grant nothing for the length of the first lease, so it is short. */
 async function redlock(quorum: Holdfast): Promise<Lease> {
   const lock = quorum.redlock("deploy");
   await (await lock.acquire({ leaseMs: 1_000, waitMs: 60_000 })).release();
   return await lock.acquire({ leaseMs: 600_000, label: "release", waitMs: 60_000 });
 }
 
-test("a Redlock is listed on each of its servers beside the locks there, and named as one", async () => {
+test("a Redlock is listed as such on each of its servers, beside the locks there", async () => {
   const { quorum, single } = both();
   const lease = await redlock(quorum);
   await single.mutex("nightly").acquire({ leaseMs: 600_000 });
@@ -105,7 +105,7 @@ test("a lock that the Redis user may not read is listed with the refusal, and hi
       { name: "open", state: "held" },
       { name: "secret", state: "broken", unreadable: { keys: [], reason: expect.stringContaining("permission") } },
     ]);
-    // Nothing of that name may be read, so whether it is held is not known.
+    // No key with that name may be read, so it is unknown whether the lock is held.
     await expect(lookUp(holdfast, "secret")).rejects.toThrow("permission");
   } finally {
     await holdfast.close();

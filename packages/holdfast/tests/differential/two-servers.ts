@@ -3,7 +3,7 @@ import { embedded, Keyspace } from "@holdfast/embedded";
 import { Redis } from "ioredis";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 
-/** Times are rounded to multiples of this. No time is near half of it, and every program runs much shorter. */
+/** Times are rounded to multiples of this. No time is near half of it, and every program takes much less. */
 export const QUANTUM_MS = 100_000;
 
 /** One key and its value. `leftMs` is -1 without an expiry. */

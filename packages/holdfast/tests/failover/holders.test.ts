@@ -154,7 +154,7 @@ describe("on a server without a failover", () => {
       await holdfast.close();
       redis.disconnect();
     }
-    // Each script asks for the run in two parts, where replicas get it too.
+    // If replicas also get the scripts, each script reads the run of the server with two INFO commands.
     expect(costs[0]).toEqual({ ...costs[1], ...((await sharesScripts(server)) && { info: 4 }) });
     expect(costs[0]?.evalsha).toBe(2);
   });

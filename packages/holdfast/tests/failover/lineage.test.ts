@@ -50,7 +50,7 @@ describe("the verdict", () => {
   test.each<[string, Facts, unknown]>([
     ["is to grant if the marker is of this run, whose script cache was flushed", { settled: "self" }, 0],
     [
-      "is to grant if the marker is of this run, even after a promotion and a recent start",
+      "is to grant if the marker belongs to this run, even after a promotion and a recent start",
       { settled: "self", isPromoted: true, upMs: 0, isStrict: true },
       0,
     ],
@@ -77,7 +77,7 @@ describe("the verdict", () => {
     ],
     ["is to grant after a wait of a whole lease", { settled: "other", pending: "self", sinceMs: NOW_MS - LEASE_MS }, 0],
     [
-      "starts a new wait if the recorded one is of another run",
+      "starts a new wait if the recorded one belongs to another run",
       { settled: "other", pending: "third", sinceMs: NOW_MS - 10_000 },
       untilMs(LEASE_MS, NOW_MS),
     ],
@@ -125,7 +125,7 @@ describe("the verdict", () => {
       untilMs(3_600_000, NOW_MS),
     ],
     [
-      "is to grant on such a quorum server if the marker is of this run",
+      "is to grant on such a quorum server if the marker belongs to this run",
       { settled: "self", isStrict: true, isAlone: true },
       0,
     ],
@@ -237,8 +237,8 @@ describe("the script", () => {
 
   test("makes a new server wait at least until a lease after its start", async () => {
     const leaseMs = 60_000;
-    // Starts at a moment from which a whole second of the clock begins soon after the server is up, long before it has
-    // been up for one.
+    // Starts so that a new second of the clock begins soon after the server is up, long before the server has been up
+    // for a second.
     await new Promise((resume) => setTimeout(resume, (1_400 - (Date.now() % 1_000)) % 1_000));
     const startedAtMs = performance.now();
     const fresh = await startRedis();

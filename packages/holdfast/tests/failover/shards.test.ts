@@ -45,7 +45,7 @@ async function wholeFor(name: string): Promise<unknown> {
   return (await cluster.masterOf(slot)).command("HGET", `hf:lineage:{${tagOf(slot)}}`, "run");
 }
 
-/** Cuts the replicas of a master off, so its writes are not replicated. Returns a function that undoes it. */
+/** Cuts off the replicas of a master, so its writes are not replicated. Returns a function that undoes it. */
 async function cutReplicasOf(master: ClusterNode): Promise<() => Promise<unknown>> {
   const replicas = await cluster.replicasOf(master);
   for (const replica of replicas) {
@@ -120,7 +120,7 @@ test.each(thorough)(
       for (let i = 0; i < TURNS; i += 1) await holdfast.mutex(name).run(() => {});
       costs.push(await commandsOfATurn(master));
     }
-    // Each script asks for the run in two parts, where replicas get it too.
+    // If replicas also get the scripts, each script reads the run of the server with two INFO commands.
     expect(costs[0]).toEqual({ ...costs[1], ...((await sharesScripts(master)) && { info: 4 }) });
     expect(costs[0]?.evalsha).toBe(2);
   },

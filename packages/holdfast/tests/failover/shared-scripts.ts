@@ -1,4 +1,4 @@
-/** Servers before Redis 7, whose replicas get the scripts of the master too. */
+/** Servers before Redis 7, whose replicas also get the scripts of the master. */
 import type { RedisServer } from "../../../../tests/support/redis-server.js";
 import type { Script } from "../../src/core/store.js";
 import { IF_OTHER_RUN } from "../../src/server/lineage.js";

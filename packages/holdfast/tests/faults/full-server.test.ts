@@ -48,7 +48,7 @@ async function fill(): Promise<void> {
 
 describe("on a server without free memory", () => {
   test.each(Object.entries(KINDS))(
-    "%s can be extended, also to less than it has left, and released",
+    "%s can be extended, even to less than it has left, and released",
     async (kind, acquire) => {
       const holdfast = await scene.client(ioredis);
       const lease = await acquire(holdfast, scene.name);

@@ -17,8 +17,8 @@ interface Lifetime {
 }
 
 /**
- * When a process whose server is down must have exited. Its client alone takes 4 s on an idle machine. It is less than the lease,
- * whose end must not be what ends the process.
+ * When a process whose server is down must have exited. Its client alone takes 4 s on an idle machine. Shorter than the
+ * lease, so that the end of the lease cannot be what ends the process.
  */
 const DOWN_MS = 3 * LONG_MS;
 /** Length of a lease that outlives a process. */

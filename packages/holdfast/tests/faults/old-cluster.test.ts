@@ -1,6 +1,6 @@
 /**
- * A cluster whose servers lack sharded channels, as before Redis 7: the commands of a newer server are renamed away. PUBSUB goes
- * with them, because its subcommands have no names of their own.
+ * A cluster whose servers lack sharded channels, as before Redis 7: the commands of a newer server are renamed away. So
+ * is PUBSUB, because its subcommands cannot be renamed separately.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";

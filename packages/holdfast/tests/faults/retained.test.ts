@@ -1,4 +1,4 @@
-/** Locks that a process retains, when the process fails or others have another version. */
+/** Retained locks, if their process fails or other processes have a different version. */
 import { Redis } from "ioredis";
 import { expect, test } from "vitest";
 import { mutexAcquire } from "../../src/generated/mutex.js";
@@ -73,7 +73,7 @@ test("a waiter whose version sends no recall gets a retained lock when the reten
       const owner = `old-client/${number}/30000/32/;3000`;
       const all = [keys.lock, keys.fence, keys.queue, `${keys.lock}:handed`, `${keys.lock}:pause`];
       const asked = await server.command("EVAL", source, 5, ...all, owner, 30_000, 630_000, 32, 1, "hf:in:");
-      // If the retention was over already, the old client was granted the lock. Then it is given back for the next try.
+      // If the retention was over already, the old client was granted the lock. Then release it for the next try.
       queued = Array.isArray(asked) ? asked[0] : await server.command("DEL", keys.lock);
     }
     expect(heard).toEqual([]);

@@ -10,7 +10,7 @@ import { olderSentinels, sentinels, useClients } from "./topology-scene.js";
 
 let topology: RedisSentinel;
 beforeAll(async () => {
-  // A busy machine that stalls for a moment must not cause a failover: a second master would grant as well.
+  // A busy machine that stalls for a moment must not cause a failover: a second master would also grant.
   topology = await startSentinel({ downAfterMs: 60_000 });
 }, 150_000);
 afterAll(() => topology.stop());

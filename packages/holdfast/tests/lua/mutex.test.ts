@@ -805,7 +805,7 @@ describe.each([
     const { lock, fence, queue } = await server.lifetimes();
     return { lives: [lock, fence, queue].map(rounded), state: await server.state() };
   };
-  // Up, and to steps so long that a slow machine does not reach the next one.
+  // Rounds up to steps so long that a slow machine does not reach the next one.
   const rounded = (ms: number): number => Math.max(0, Math.ceil(ms / 20_000));
 
   test.each(situations.map((row) => [row.name, row] as const))(

@@ -20,7 +20,7 @@ const waitsForSignal = (): Promise<unknown> => server.redis.zadd(KEYS.condition 
 const leave = (entered: number): Promise<unknown> =>
   server.run(conditionLeave, { from: C, token: TOKEN, owner: C, entered });
 
-/** What asks for the mutex while `holder` holds it. */
+/** Requests for the mutex while `holder` holds it. */
 const REQUESTS: Readonly<Record<string, (holder: string) => Promise<unknown>>> = {
   "an acquire that queues": () => server.run(mutexAcquire, { owner: B, enqueue: 1 }),
   "a tryAcquire that is refused": () => server.run(mutexAcquire, { owner: B, enqueue: 0 }),

@@ -30,7 +30,7 @@ export const IN_A_CLUSTER: Rules = rulesAt(1);
 /** Commands that client libraries send in a cluster, mostly when they connect. */
 export const CLIENTS_IN_A_CLUSTER: Rules = rulesAt(2);
 
-/** Those of them that Redis 6.2 rejects, because it has no such commands. */
+/** The part of these that Redis 6.2 rejects, because it lacks the commands. */
 export const SHARDED_CHANNELS: Rules =
   /rejects rules for them: leave out\n`([^`]+)` there/.exec(TEXT)?.[1]?.split(" ") ?? [];
 
@@ -70,7 +70,7 @@ const CONNECTING: Rules = ["+client|setinfo", "+client|maint_notifications"];
 /**
  * Permits what client libraries send when they connect.
  *
- * @throws Error  the server rejected a rule for another reason than that it does not know the command
+ * @throws Error  the server rejected a rule for a reason other than an unknown command
  */
 export async function permitConnecting(server: Commanded, username: string): Promise<void> {
   for (const rule of CONNECTING) {

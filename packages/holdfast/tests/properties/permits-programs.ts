@@ -36,7 +36,7 @@ export interface Subject {
   readonly known?: readonly (readonly Step[])[];
 }
 
-/** What a writer of a read-write lock takes. */
+/** The permits that a writer of a read-write lock takes. */
 export const EVERYTHING = 1_000_000;
 
 const pick = fc.nat({ max: 6 });

@@ -1,4 +1,4 @@
-/** Two processes that were copied from one share a client id. Holdfast warns about them and about no other process. */
+/** Two copies of one process share a client id. Holdfast warns about them and about no other process. */
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";

@@ -66,7 +66,7 @@ describe("R2, R5, R6: validity = lease - elapsed - drift, measured from before t
     expect(lease.validForMs()).toBe(TRUSTED_MS - 1_400);
   });
 
-  test("a second round reduces the validity as well", async () => {
+  test("a second round also reduces the validity", async () => {
     begin(3, [0, 10, 20]);
     quorum.travel = () => ({ thereMs: 300, backMs: 300 });
     const acquiring = watch(holdfast.redlock(NAME).acquire());

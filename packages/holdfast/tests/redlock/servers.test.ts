@@ -112,7 +112,7 @@ test("with three of five servers down, calls fail with QuorumError and leave not
   }
   expect(await owners(servers.slice(3))).toEqual([null, null]);
   await Promise.all(servers.slice(0, 3).map(back));
-  // By then, the requests that the client had queued for those servers have arrived: acquires as well as releases.
+  // By then, the requests that the client had queued for those servers have arrived: both acquires and releases.
   await lock.run(() => {}, { waitMs: LONG_MS });
   await until(async () => (await owners()).every((owner) => owner === null), "nothing to be left");
 });

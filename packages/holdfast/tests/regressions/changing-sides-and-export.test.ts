@@ -8,7 +8,7 @@ test("a read lease cannot be exported while its upgrade is in progress", async (
   const { read } = holdfast.readWriteLock("r");
   const lease = await read.acquire();
   const upgrading = lease.tryUpgrade();
-  // The upgrade starts in a turn of its own.
+  // The upgrade starts in a later turn.
   await Promise.resolve();
   expect(() => lease.export()).toThrow(UnsupportedError);
 

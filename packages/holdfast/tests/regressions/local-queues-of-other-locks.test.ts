@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { AcquireTimeoutError, createHoldfast } from "../../src/index.js";
 import { LONG_MS, SHORT_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
 
-test("two locks whose labels and keys concatenate to the same text have separate local queues", async () => {
+test("two locks whose labels and keys concatenate to the same string have separate local queues", async () => {
   await using holdfast = createHoldfast({ store: embedded() });
   const one = holdfast.mutex("one", { key: "b c" });
   const other = holdfast.mutex("other", { key: "c" });

@@ -8,7 +8,7 @@ export interface Interval {
   readonly slots: readonly number[];
 }
 
-/** The most permits in use at any instant. An interval that ends where another begins does not overlap it. */
+/** The maximum number of permits in use at any time. An interval that ends where another begins does not overlap it. */
 export function mostAtOnce(intervals: readonly Interval[]): number {
   const changes = intervals.flatMap(({ beginMs, endMs, permits }) => [
     { atMs: beginMs, by: permits },

@@ -35,7 +35,7 @@ beforeEach(async () => {
   };
 });
 
-/** Maps the addresses that servers announce to their proxies. */
+/** Maps each address that a server announces to the address of its proxy. */
 function addressMap(): Record<string, { host: string; port: number }> {
   const behind = [...proxies].map(([port, proxy]) => [`127.0.0.1:${port}`, { host: "127.0.0.1", port: proxy.port }]);
   return Object.fromEntries(behind);

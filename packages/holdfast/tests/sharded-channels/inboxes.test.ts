@@ -1,4 +1,4 @@
-/** Sharded channels, which a cluster has from Redis 7 on: where inboxes are subscribed, and what is delivered. */
+/** Sharded channels, which clusters have since Redis 7: where inboxes are subscribed, and what is delivered. */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";

@@ -1,4 +1,4 @@
-/** Whether a GLIDE cluster client subscribes to sharded channels depends on what the server answers, and on nothing else. */
+/** Whether a GLIDE cluster client subscribes to sharded channels depends only on the server's replies. */
 import { expect, test, vi } from "vitest";
 import { StoreError } from "../../src/core/errors.js";
 import type { Inbox, Store } from "../../src/core/store.js";
@@ -10,7 +10,7 @@ const UNKNOWN =
 const KNOWN = "An error was signalled by the server: - ResponseError: wrong number of arguments for 'spublish' command";
 const NO_ANSWER = "timed out";
 
-/** A client whose server answers `SPUBLISH` with these errors, one after the other, and then always with the last. */
+/** A client whose server replies to `SPUBLISH` with these errors in order, and then always with the last one. */
 function scene(...answers: string[]) {
   const subscriptions: string[] = [];
   const client = {
@@ -33,7 +33,7 @@ function scene(...answers: string[]) {
   return { store, open, subscriptions, client };
 }
 
-test("a server that gave no answer is asked again, and is not taken for one with sharded channels", async () => {
+test("a server that did not reply is asked again, and is not treated as one with sharded channels", async () => {
   const { store, open, subscriptions } = scene(NO_ANSWER, UNKNOWN);
   await expect(open("hf:in:{a}:me")).rejects.toSatisfy((error) => error instanceof StoreError && error.transient);
   expect((await open("hf:in:{a}:me")).isCounted).toBe(false);
@@ -41,7 +41,7 @@ test("a server that gave no answer is asked again, and is not taken for one with
   await store.close();
 });
 
-test("a server that is upgraded later gets sharded channels for inboxes that are opened then", async () => {
+test("after a server is upgraded, new inboxes use sharded channels", async () => {
   const { store, open, subscriptions } = scene(UNKNOWN, KNOWN);
   await open("hf:in:{a}:me");
   await open("hf:in:{b}:me");

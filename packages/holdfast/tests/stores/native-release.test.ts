@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { createHoldfast, type Holdfast } from "../../src/index.js";
 
-/** More than a store sends as scripts before it tries the commands. */
+/** More releases than a store sends as scripts before it tries the command. */
 const MANY = 40;
 
 let server: RedisServer;
@@ -21,7 +21,7 @@ afterEach(() => server?.stop());
 class Asked {
   sent = 0;
 
-  /** Counts what the client sends by this method, and sends it. */
+  /** Counts the DELIFEQ commands that the client sends with this method. */
   constructor(client: object, method: "call" | "sendCommand") {
     const send: (...words: unknown[]) => unknown = Reflect.get(client, method).bind(client);
     const counting = (...words: unknown[]): unknown => {
@@ -75,7 +75,7 @@ describe.each([
   });
 });
 
-test("with the key prefix of ioredis, releases are scripts, because the library does not add it to this command", async () => {
+test("with the key prefix of ioredis, releases are scripts, because the library does not add the prefix to this command", async () => {
   const redis = new Redis({ port: server.port, keyPrefix: "app:" });
   const asked = new Asked(redis, "call");
   const holdfast = createHoldfast({ redis });
@@ -103,7 +103,7 @@ test("a user without the permission releases by script, and is refused once for 
   await redis.quit();
 });
 
-test("a process that releases few locks does not ask", async () => {
+test("a process that releases few locks does not try the command", async () => {
   const redis = new Redis({ port: server.port });
   const asked = new Asked(redis, "call");
   const holdfast = createHoldfast({ redis });

@@ -1,4 +1,4 @@
-/** The subscriber connection is encrypted and logged in like the client from which it was made, also when it is opened again. */
+/** The subscriber connection is encrypted and logged in like the client it was made from, even after a reconnect. */
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -132,7 +132,7 @@ describe("an adoption", () => {
     expect(world.sentOf("leave")).toHaveLength(1);
   });
 
-  test("is given back if the Holdfast closes meanwhile", async () => {
+  test("is released if the Holdfast closes meanwhile", async () => {
     let closing: Promise<unknown> = Promise.resolve();
     world.answers.adopt = async () => {
       closing = world.session.close();
@@ -143,7 +143,7 @@ describe("an adoption", () => {
     expect(world.sentOf("leave")).toHaveLength(1);
   });
 
-  test("is given back if a close with a grace begins, which does not wait for it", async () => {
+  test("is released if a close with a grace begins, which does not wait for it", async () => {
     const other = await world.lock.acquire();
     let closing: Promise<CloseOutcome> | undefined;
     world.answers.adopt = async () => {

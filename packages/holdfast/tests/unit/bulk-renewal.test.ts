@@ -78,7 +78,7 @@ describe("many leases", () => {
   test("do not lose each other: one deleted lease is lost, the others are renewed", async () => {
     const leases = await held(MANY);
     const [lost, ...others] = leases;
-    // Without a message, as with a command of an operator.
+    // Without a message, as with an operator's command.
     const source = "return redis.call('DEL', KEYS[1])";
     const del = { name: "del", sha1: source, keys: ["lock"], args: [], replies: [], source };
     expect(await embedded({ keyspace }).run(del, ["hf:mutex:{m0}"], [], 1_000)).toBe(1);

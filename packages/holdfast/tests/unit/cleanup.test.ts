@@ -257,7 +257,7 @@ describe("close", () => {
     expect(world.store.isClosed).toBe(true);
   });
 
-  test("notifies the holder first, then gives the lock back", async () => {
+  test("notifies the holder first, then releases the lock", async () => {
     const order: string[] = [];
     world.answers.leave = async () => void order.push("leave");
     const lease = await world.lock.acquire();

@@ -248,7 +248,7 @@ describe("a second close", () => {
 });
 
 describe("a close without a grace", () => {
-  test("gives leases back immediately and returns which ones the server confirmed", async () => {
+  test("releases leases immediately and returns which releases the server confirmed", async () => {
     const [heard, unheard] = [await world.lock.acquire(), await world.lock.acquire()];
     world.answers.leave = ({ claim }) => (claim?.owner === heard.owner ? Promise.resolve() : never());
     const closing = watch(world.session.close());

@@ -17,7 +17,7 @@ beforeEach(() => {
   Object.assign(world.protocol, { confirm: () => confirmation.promise });
 });
 
-test("a grant whose confirmation takes longer than the lease is given back", async () => {
+test("a grant whose confirmation takes longer than the lease is released", async () => {
   const acquiring = watch(world.lock.acquire({ leaseMs: LEASE_MS }));
   await world.runtime.advance(LEASE_MS);
   confirmation.resolve("extended");

@@ -108,7 +108,7 @@ test("an unanswered policy request delays an acquire by at most its own timeout"
   expect(acquiring.state).toBe("fulfilled");
 });
 
-test("an abort during the policy request ends the acquire and gives the grant back", async () => {
+test("an abort during the policy request ends the acquire and releases the grant", async () => {
   const world = new World(() => never());
   const controller = new AbortController();
   const acquiring = watch(world.lock.acquire({ signal: controller.signal }));

@@ -118,7 +118,7 @@ describe("a copy of a grant message", () => {
     lease.assertHeld();
   });
 
-  test("is ignored during and after the release, but a later grant is given back", async () => {
+  test("is ignored during and after the release, but a later grant is released", async () => {
     for (const end of [(lease: Lease) => void lease.release(), (lease: Lease) => holdOf(lease).end()]) {
       world = new ScriptedLock();
       end(await granted());

@@ -414,7 +414,7 @@ describe("a shared claim", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("is given back if no caller was waiting at the time of the grant", async () => {
+  test("is released if no caller was waiting at the time of the grant", async () => {
     const controller = new AbortController();
     callers(1, { signal: controller.signal });
     await world.runtime.advance(5);

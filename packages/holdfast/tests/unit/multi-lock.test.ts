@@ -79,7 +79,7 @@ describe("a server or proxy that does not run the script", () => {
 });
 
 describe("a lost reply", () => {
-  test("to the last request is an error, and every granted mutex is given back", async () => {
+  test("to the last request is an error, and every granted mutex is released", async () => {
     store.fateOf = (script) => (isJoint(script) ? "reply lost" : "answered");
     await expect(holdfast.multiLock(["a", "b", "c"]).acquire({ waitMs: 0 })).rejects.toThrow(StoreError);
     await free("a", "b", "c");

@@ -41,7 +41,7 @@ describe.each<[string, () => Client]>([
     await holdfast.close();
   });
 
-  test("are the locks that createHoldfast calls by the same names", async () => {
+  test("are the same locks as those that createHoldfast creates with the same names", async () => {
     const lease = await mutexes.mutex(`${library} shared`).acquire();
     expect(await holdfast.mutex(`${library} shared`).tryAcquire()).toBeNull();
     const waiting = holdfast.mutex(`${library} shared`).acquire();
@@ -62,7 +62,7 @@ describe.each<[string, () => Client]>([
     await semaphore.release();
   });
 
-  test("carry a recipe", async () => {
+  test("work with a recipe", async () => {
     const answer = await once(mutexes as Holdfast, `${library} answer`, async () => 7);
     expect(answer).toMatchObject({ value: 7, replayed: false });
   });
@@ -82,7 +82,7 @@ test("the subscriber connection is the one that `subscriber` creates", async () 
   await holdfast.close();
 });
 
-test("a wrong option is refused with its name", () => {
+test("an invalid option is refused, and the error names it", () => {
   const of = (options: unknown) => () => createMutexes(options as never);
   expect(of(undefined)).toThrow("createMutexes needs client: the result of ioredis(…) or nodeRedis(…); got undefined");
   expect(of({ client: redis })).toThrow("createMutexes needs client");

@@ -103,7 +103,7 @@ describe("a hold is released natively", () => {
     expect(sent).toEqual(["free", "again"]);
   });
 
-  test("within about two command timeouts, also if both requests are slow", async () => {
+  test("within about two command timeouts, even if both requests are slow", async () => {
     outcomes = ["waited"];
     const { releaseFree } = world.protocol;
     Object.assign(world.protocol, {
@@ -174,7 +174,7 @@ describe("a hold is released by the script", () => {
     expect(sent).toEqual(["release", "free"]);
   });
 
-  test("if a request of it has no reply", async () => {
+  test("if one of its requests has no reply", async () => {
     const replies = [Promise.reject(lost()), Promise.resolve({ outcome: "granted", token: 7 } as const)];
     world.answers.acquire = () => replies.shift() ?? Promise.reject(lost());
     const acquiring = watch(world.lock.acquire());

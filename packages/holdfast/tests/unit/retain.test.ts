@@ -76,7 +76,7 @@ describe("within the retention", () => {
     expect(world.sent[0]?.claim?.owner).toMatch(/\/30000\/31\//);
   });
 
-  test("the lock is given back once, at its end, and no timer is left", async () => {
+  test("the lock is released once, at its end, and no timer is left", async () => {
     await turn();
     await world.runtime.advance(RETAIN_MS - 1);
     expect(verbs()).toEqual(["acquire"]);
@@ -137,7 +137,7 @@ describe("clocks", () => {
     expect(verbs()).toEqual(["acquire", "release"]);
   });
 
-  test("a claim is given back when half of its lease is over", async () => {
+  test("a claim is released when half of its lease is over", async () => {
     world = worldOf(LEASE_MS / 3);
     await world.session.clientInbox.open(1_000);
     const lease = await world.lock.acquire({ renew: false });
@@ -174,7 +174,7 @@ describe("a caller asks the server", () => {
     expect(verbs()).toEqual(["acquire"]);
     await turn();
     expect(verbs()).toEqual(["acquire", "leave", "acquire"]);
-    // The number of tokens does not begin again.
+    // The number of tokens does not start over.
     expect(world.sent.at(-1)?.claim?.amount).toBe(63);
     for (let i = 0; i < 5; i += 1) {
       world.runtime.block(15);
@@ -186,7 +186,7 @@ describe("a caller asks the server", () => {
 });
 
 describe("a recall", () => {
-  test("makes a kept claim be given back immediately, and the next caller asks the server", async () => {
+  test("releases a kept claim immediately, and the next caller asks the server", async () => {
     await turn();
     world.store.push(`~${world.lastNumber}`);
     expect(verbs()).toEqual(["acquire", "leave"]);
@@ -209,7 +209,7 @@ describe("a recall", () => {
     await lease.release();
   });
 
-  test("after which the lock is free makes it not be retained for `forMs`", async () => {
+  test("after which the lock is free prevents its retention for `forMs`", async () => {
     await turn();
     recall();
     expect(await amounts(2)).toEqual([USUAL, USUAL]);
@@ -220,7 +220,7 @@ describe("a recall", () => {
     expect(await amounts(BLOCK)).toEqual([USUAL, BLOCK]);
   });
 
-  test("has that effect also if callers of this process then wait for each other", async () => {
+  test("has that effect even if callers of this process then wait for each other", async () => {
     await turn();
     recall();
     const { acquire } = world.answers;
@@ -244,14 +244,14 @@ describe("a recall", () => {
     expect(await amounts(2)).toEqual([USUAL, USUAL]);
   });
 
-  test("after which another caller gets the lock makes only two more claims not be retained", async () => {
+  test("after which another caller gets the lock prevents the retention of only two more claims", async () => {
     await turn();
     recall();
     await turnAfterWait();
     expect(await amounts(BLOCK)).toEqual([USUAL, BLOCK]);
   });
 
-  test("after which a claim waits has that effect also if its grant is found by asking, not by message", async () => {
+  test("after which a claim waits has that effect even if a re-check, not a message, finds its grant", async () => {
     await turn();
     recall();
     const { acquire } = world.answers;
@@ -266,7 +266,7 @@ describe("a recall", () => {
     expect(await amounts(BLOCK)).toEqual([USUAL, BLOCK]);
   });
 
-  test("that a caller of this process caused does not count as the wish of another process", async () => {
+  test("that a caller of this process caused does not count as a request of another process", async () => {
     const lease = await world.lock.acquire();
     const number = world.lastNumber;
     const { acquire } = world.answers;
@@ -356,7 +356,7 @@ describe("a claim is not kept", () => {
     expect(verbs()).toEqual(["acquire", "extend", "release"]);
   });
 
-  test("while messages do not arrive, which an echo shows", async () => {
+  test("while messages do not arrive, as an echo shows", async () => {
     let isHeard = false;
     world = worldOf(RETAIN_MS, {
       async send({ number }) {
@@ -383,7 +383,7 @@ describe("a claim is not kept", () => {
     expect(await amounts(BLOCK - 1)).toEqual([]);
   });
 
-  test("if an earlier request of it may still run", async () => {
+  test("if one of its earlier requests may still run", async () => {
     const { acquire } = world.answers;
     world.answers.acquire = async () => {
       world.answers.acquire = acquire;
@@ -437,7 +437,7 @@ describe("tokens", () => {
   });
 });
 
-test("tryAcquire and a caller with its own claim wait until a kept claim is given back", async () => {
+test("tryAcquire and a caller with its own claim wait until a kept claim is released", async () => {
   await turn();
   await (await world.lock.tryAcquire())?.release();
   expect(verbs()).toEqual(["acquire", "leave", "acquire", "release"]);
@@ -447,7 +447,7 @@ test("tryAcquire and a caller with its own claim wait until a kept claim is give
   expect(verbs(sent)).toEqual(["leave", "acquire", "release"]);
 });
 
-test("close gives a kept claim back, with and without a grace period", async () => {
+test("close releases a kept claim, with and without a grace period", async () => {
   for (const graceMs of [undefined, 1_000]) {
     world = worldOf(RETAIN_MS);
     await world.session.clientInbox.open(1_000);
@@ -457,7 +457,7 @@ test("close gives a kept claim back, with and without a grace period", async () 
   }
 });
 
-test("a process that has nothing left to do gives kept claims back, and keeps no listener", async () => {
+test("a process that has nothing left to do releases kept claims, and keeps no listener", async () => {
   const listeners = process.listenerCount("beforeExit");
   await turn();
   expect(process.listenerCount("beforeExit")).toBe(listeners + 1);

@@ -1,4 +1,4 @@
-/** `run` with `release: "background"` on a manual clock: what it awaits, who learns of errors, and what `close` awaits. */
+/** `run` with `release: "background"` on a manual clock: what it awaits, where errors go, and what `close` awaits. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { LeaseLostError, StoreError } from "../../src/core/errors.js";
 import { channels, type ReleaseEvent } from "../../src/core/events.js";
@@ -54,7 +54,7 @@ describe("after the work, run", () => {
     expect(running.error).toBeInstanceOf(LeaseLostError);
   });
 
-  test("in the background never renews the lease again, whatever becomes of the release", async () => {
+  test("in the background never renews the lease again, whatever the outcome of the release", async () => {
     world.answers.release = () => never();
     world.answers.leave = () => Promise.reject(lost());
     await world.lock.run(() => world.runtime.advance(15_000), BACKGROUND);
@@ -105,7 +105,7 @@ describe("an error of a release that run does not reject with", () => {
     expect(events.map(({ outcome }) => outcome)).toEqual(["unknown", "lost", "released"]);
   });
 
-  test("goes to onReleaseError when the release is awaited as well", async () => {
+  test("also goes to onReleaseError when the release is awaited", async () => {
     world.answers.release = () => Promise.reject(lost());
     expect(await told({})).toEqual([expect.any(StoreError)]);
     expect(await told({}, () => Promise.reject(FAULT))).toEqual([expect.any(StoreError)]);

@@ -29,7 +29,7 @@ function taken(restMs = 30_000): void {
   world.answers.acquire = async ({ enqueue }) => waiting(restMs, enqueue ? "waiting" : "refused");
 }
 
-test("a grant that cannot become a lease is given back, and acquire rejects with the cause", async () => {
+test("a grant that cannot become a lease is released, and acquire rejects with the cause", async () => {
   for (const isPushed of [false, true]) {
     world = new ScriptedLock();
     if (isPushed) taken();
@@ -381,7 +381,7 @@ describe("a lost reply", () => {
     expect(acquiring.value?.validForMs()).toBeGreaterThan(300);
   });
 
-  test("to tryAcquire rejects, and the possible grant is given back until its lease would be over", async () => {
+  test("to tryAcquire rejects, and releases of the possible grant are sent until its lease would be over", async () => {
     world.answers.acquire = () => never();
     const trying = watch(world.lock.tryAcquire({ leaseMs: 3_000 }));
     await world.runtime.advance(2_000);

@@ -15,7 +15,7 @@ let holdfast: Holdfast;
 let locks: WebLockManager;
 let grants: GrantEvent[];
 
-/** The process is stopped, for a whole lease unless a test says otherwise, where the event of the first grant is published: just before the callback. */
+/** Stops the process when the first grant is published, just before the callback: for a whole lease by default. */
 const stopsOnce = (event: unknown): void => {
   grants.push(event as GrantEvent);
   if (grants.length === 1) runtime.block(stopMs);
@@ -56,8 +56,8 @@ test("rejects with AbortError if it is a steal, because another steal would end 
   expect(grants).toHaveLength(1);
 });
 
-test("gives back what the server still counts, because its clock may be behind", async () => {
-  // By the caution about clocks the lease is over here, and on the server it has 1 ms left.
+test("releases a lease that the server still counts, because its clock may be behind", async () => {
+  // With the allowance for clock drift, the lease is over here. On the server it has 1 ms left.
   stopMs = LEASE_MS - 1;
   await expect(locks.request("a", { steal: true }, () => {})).rejects.toMatchObject({ name: "AbortError" });
   expect((await locks.query()).held).toEqual([]);

@@ -90,7 +90,7 @@ describe("a steal", () => {
     expect(await holders()).toEqual([waiting[0]?.claim.owner]);
   });
 
-  test("that is asked again replies the same token and renews the lease", async () => {
+  test("that is requested again gets the same token and renews the lease", async () => {
     const thief = claim(EVERYTHING);
     const token = await steal(thief);
     pass(LEASE_MS - 1);
@@ -159,7 +159,7 @@ describe("a line", () => {
     expect([sent, line.isEmpty]).toEqual([["first"], true]);
   });
 
-  test("is passed by a query when all before it have their place, however many come later", async () => {
+  test("lets a query pass when all before it have their place, however many come later", async () => {
     const [line, sent] = [new Line(), [] as string[]];
     const [first, second] = ["first", "second"].map((name) => enter(line, sent, name)) as [Entrant, Entrant];
     const query = line.passed().then(() => sent.push("query"));

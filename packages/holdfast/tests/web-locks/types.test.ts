@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test, vi } from "vitest";
 
-// A compiler on a busy machine.
+// The compiler is slow on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 const home = fileURLToPath(new URL("../..", import.meta.url));
@@ -15,7 +15,7 @@ const compiler = fileURLToPath(new URL("../../../../node_modules/@typescript/nat
 const folder = mkdtempSync(join(home, ".cache-types-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Compiles a program. Returns the complaints of the compiler. Rejects if the compiler does not run. */
+/** Compiles a program. Returns the compiler's errors. Rejects if the compiler does not run. */
 async function complaintsAbout(code: string, lib: string): Promise<string> {
   const file = join(folder, `${lib.replaceAll(",", "-")}.mts`);
   writeFileSync(file, code);
@@ -33,7 +33,7 @@ async function complaintsAbout(code: string, lib: string): Promise<string> {
   return promisify(execFile)(execPath, args, { cwd: home }).then(
     () => "",
     (error: { readonly stdout: string }) => {
-      // A compiler that fails without a complaint did not compile.
+      // If the compiler fails without an error message, it did not compile.
       if (!error.stdout.includes("error TS")) throw error;
       return error.stdout;
     },
