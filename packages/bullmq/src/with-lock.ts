@@ -26,9 +26,9 @@ export type LockedProcessor<Data, Result, Name extends string, Key extends strin
  * A job whose lock is held moves to the delayed jobs, so that it does not occupy a worker; see `whenBusy`. Such a move
  * counts as a start of the job (`attemptsStarted`), but not as an attempt (`attemptsMade`).
  *
- * Two processors never both have a valid lease for the same key. **A job may still run twice**: If a worker stalls,
- * BullMQ restarts its job, which runs once the lock is free. So pass `lease.token` to the storage that you write to, or use
- * `once`.
+ * Two processors never both have a valid lease for the same key. **A job may still run twice**: if a worker stalls,
+ * BullMQ restarts its job, which runs as soon as the lock is free. So pass `lease.token` to the storage that you write
+ * to, or use `once`.
  *
  * The returned processor throws the following errors. Each fails the attempt:
  *

@@ -44,7 +44,7 @@ export interface HttpRequest {
   /**
    * Returns the body of the request.
    *
-   * @param bytesMax  the largest number of bytes to read
+   * @param bytesMax  the maximum number of bytes to read
    * @throws BodyTooLarge  the body was not read before and is larger than `bytesMax`
    * @throws Error  the body was already read and is no longer available
    */

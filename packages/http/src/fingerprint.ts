@@ -21,7 +21,7 @@ export interface RequestContent {
   readonly body: RequestBody;
 }
 
-/** The largest size of a key or scope of `once`, in bytes. */
+/** The maximum size of a key or scope of `once`, in bytes. */
 const NAME_BYTES_MAX = 255;
 
 /**

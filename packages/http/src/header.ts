@@ -6,7 +6,7 @@
 /** The key, or the problem with the header. */
 export type KeyHeader = { readonly key: string } | "missing" | "malformed";
 
-/** The largest number of characters in a key. */
+/** The maximum number of characters in a key. */
 export const KEY_LENGTH_MAX = 255;
 
 const TOKEN = String.raw`[A-Za-z*][\w!#$%&'*+.^\x60|~:/-]*`;

@@ -18,7 +18,7 @@ export function keyHeaderOf({ headers, rawHeaders }: IncomingMessage): string[] 
  * the next reader.
  *
  * @param parsed    the body as the framework has it
- * @param bytesMax  the largest number of bytes to read
+ * @param bytesMax  the maximum number of bytes to read
  * @throws BodyTooLarge  the body was not read before and is larger than `bytesMax`
  * @throws Error  the body was already read and is no longer available, or the connection was closed before it arrived
  */

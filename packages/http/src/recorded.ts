@@ -12,7 +12,7 @@ export type Taken =
 /** Room for the headers and the JSON around them. */
 const HEADERS_BYTES_MAX = 65_536;
 
-/** Returns the largest size in bytes of a stored response. @param bodyBytesMax  the largest body in bytes */
+/** Returns the maximum size of a stored response in bytes. @param bodyBytesMax  that of the body, in bytes */
 export function textBytesMax(bodyBytesMax: number): number {
   return Math.ceil(bodyBytesMax / 3) * 4 + HEADERS_BYTES_MAX;
 }

@@ -103,7 +103,7 @@ export function refuseSignal(decorator: string, options: object): void {
   throw new TypeError(`@${decorator} has no option "signal": a method ends with its lease or with its application`);
 }
 
-/** A method that a decorator of either kind decorates. */
+/** The method to which a decorator of either kind is applied. */
 export interface Decorated {
   readonly method: AnyMethod;
   readonly key: string | symbol;

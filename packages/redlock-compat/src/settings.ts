@@ -10,7 +10,7 @@ export interface Settings {
   readonly retryCount: number;
   /** Pause between two attempts. */
   readonly retryDelay: number;
-  /** The largest random amount that is added to or subtracted from a pause. */
+  /** The maximum random amount that is added to or subtracted from a pause. */
   readonly retryJitter: number;
   /** `using` extends the lock when this much of its validity is left. */
   readonly automaticExtensionThreshold: number;

@@ -30,7 +30,7 @@ export interface CacheGetOptions extends WaitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The flights of each session by the key of their entry. Caches with the same name share them. */
+/** The flights of each session, by the key of the entry. Caches with the same name share them. */
 const flights = new WeakMap<Session, Map<string, Flight<unknown>>>();
 
 /** A cache shared by processes that loads each value once. Create one for each kind of value and reuse it. */

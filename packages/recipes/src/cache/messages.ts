@@ -9,7 +9,7 @@ export const AT_ONCE = "~";
 /** The loaded value is too large or cannot be encoded: load it without a lease. */
 export const ALONE = "/";
 
-/** Largest value that a message contains, in bytes. */
+/** Maximum size of a value that a message contains, in bytes. */
 const SENT_BYTES_MAX = 8_192;
 
 /** Returns the message for a filled entry. It contains the value if that is small enough. */

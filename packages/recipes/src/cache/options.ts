@@ -44,20 +44,21 @@ export interface CacheOptions<Value = unknown> {
   readonly whenUnavailable?: "load" | "reject" | undefined;
 
   /**
-   * Largest fraction by which `freshMs` is shortened, at random for each value. So values that were loaded at the same
-   * time are not reloaded at the same time. 0 to 1.
+   * Maximum fraction by which `freshMs` is shortened at random for each value, so that values loaded at the same time
+   * are not reloaded at the same time. 0 to 1.
    * @default 0.1
    */
   readonly jitter?: number | undefined;
 
   /**
-   * Loads that may fail in a row before all waiting callers get the error. A whole number from 1 to 1,000.
+   * Number of consecutive failed loads after which all waiting callers get the error. A whole number from 1 to 1,000.
    * @default 3
    */
   readonly attemptsMax?: number | undefined;
 
   /**
-   * Largest encoded value that is stored. Larger values only go to their callers. Whole bytes, 0 to 16,777,216.
+   * Maximum size of an encoded value that is stored. Callers get a larger value, but it is not stored. Whole bytes, 0 to
+   * 16,777,216.
    * @default 1_048_576
    */
   readonly valueBytesMax?: number | undefined;

@@ -43,8 +43,8 @@ export interface CoalesceOptions {
   readonly maxHoldMs?: number | undefined;
 
   /**
-   * Largest encoded value that is passed to calls that joined. If a value is larger, they get CoalesceJoinError. Whole
-   * bytes, 0 to 16,777,216.
+   * Maximum size of an encoded value that is passed to calls that joined. If a value is larger, they get
+   * CoalesceJoinError. Whole bytes, 0 to 16,777,216.
    * @default 262_144
    */
   readonly valueBytesMax?: number | undefined;

@@ -27,7 +27,7 @@ export interface CounterOptions {
   /** Minimum count that a take must leave. A whole number from -10^15 to 10^15. @default 0 */
   readonly min?: number | undefined;
   /**
-   * How long a request is remembered. Never less than 20 seconds or five command timeouts. After that, the same id is a
+   * How long a request is remembered. At least 20 seconds and five command timeouts. After that, the same id is a
    * new request. A longer time takes more memory: a few hundred bytes per request. Whole milliseconds, 1,000 to
    * 31,536,000,000.
    * @default 86_400_000 (one day)
@@ -80,7 +80,7 @@ export interface Counter {
   read(): Promise<number>;
 }
 
-/** Largest count. Well below the limit of exact numbers in Lua, in JavaScript and in client libraries. */
+/** Maximum count. Well below the limit of exact numbers in Lua, in JavaScript and in client libraries. */
 const MOST = 1_000_000_000_000_000;
 const DAY_MS = 86_400_000;
 const YEAR_MS = 31_536_000_000;

@@ -17,7 +17,7 @@ import {
  * Why a term ended.
  *
  * - `returned`: the work returned
- * - `failed`: the work threw an error of its own
+ * - `failed`: the work threw an error that was not caused by the end of the term
  * - `resigned`: `resign` of the election was called
  * - `aborted`: the `signal` of the call was aborted
  * - `closing`: this Holdfast is closing and has asked its holders to stop

@@ -3,7 +3,7 @@
 
   KEYS[1] record   hash, see recipes/once/begin
   ARGV[1] owner    id of the attempt
-  ARGV[2] channel  channel to which callers that wait for the end subscribe
+  ARGV[2] channel  channel that waiting callers subscribe to
   REPLY   {1}  left
           {2}  absent: the call does not belong to this attempt
 ]]

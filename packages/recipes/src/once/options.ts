@@ -76,8 +76,8 @@ export interface OnceOptions<Value = unknown> {
   readonly after?: ((outcome: OnceOutcome<Value>) => OncePolicy) | undefined;
 
   /**
-   * Largest encoded value that is kept. If a value is larger, the call is recorded as done without it. Later callers
-   * then get OnceUnavailableError, and the work does not run again. Whole bytes, 0 to 16,777,216.
+   * Maximum size of an encoded value that is kept. If a value is larger, the call is recorded as done without it. Later
+   * callers then get OnceUnavailableError, and the work does not run again. Whole bytes, 0 to 16,777,216.
    * @default 262_144
    */
   readonly valueBytesMax?: number | undefined;

@@ -7,7 +7,7 @@
   ARGV[1] state    done, with the value; or released, so that the next caller runs the call again
   ARGV[2] value    value for later callers
   ARGV[3] keepMs   how long the record lives from now
-  ARGV[4] channel  channel to which callers that wait for the end subscribe
+  ARGV[4] channel  channel that waiting callers subscribe to
   REPLY   {1}            resolved
           {2, state...}  unblocked: the call is not blocked; its state, empty if there is no record
 ]]

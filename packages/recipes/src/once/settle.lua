@@ -9,7 +9,7 @@
   ARGV[2] state    done, failed, bare (done, without its value), blocked or released
   ARGV[3] value    value or error for later callers; or why the call is blocked
   ARGV[4] keepMs   how long the record lives from now
-  ARGV[5] channel  channel to which callers that wait for the end subscribe; the message is the state
+  ARGV[5] channel  channel that waiting callers subscribe to; the message is the state
   REPLY   {1}            settled
           {2, state...}  superseded: another attempt has the call, or there is no record
 ]]
