@@ -45,7 +45,7 @@ export interface HttpRequest {
    * Returns the body of the request.
    *
    * @param bytesMax  the maximum number of bytes to read
-   * @throws BodyTooLarge  the body was not read before and is larger than `bytesMax`
+   * @throws BodyTooLarge  no parser has read the body, and it is larger than `bytesMax`
    * @throws Error  the body was already read and is no longer available
    */
   readonly body: (bytesMax: number) => Promise<RequestBody>;
@@ -75,7 +75,7 @@ export class AnswerDestroyed extends Error {
   }
 }
 
-/** The body of the request was not read before and is larger than `requestBytesMax`. */
+/** No parser has read the body of the request, and it is larger than `requestBytesMax`. */
 export class BodyTooLarge extends Error {
   constructor() {
     super("the body of the request is larger than requestBytesMax");

@@ -19,7 +19,7 @@ export function keyHeaderOf({ headers, rawHeaders }: IncomingMessage): string[] 
  *
  * @param parsed    the body as the framework has it
  * @param bytesMax  the maximum number of bytes to read
- * @throws BodyTooLarge  the body was not read before and is larger than `bytesMax`
+ * @throws BodyTooLarge  no parser has read the body, and it is larger than `bytesMax`
  * @throws Error  the body was already read and is no longer available, or the connection was closed before it arrived
  */
 export async function bodyOf(request: IncomingMessage, parsed: unknown, bytesMax: number): Promise<RequestBody> {
