@@ -9,24 +9,24 @@ import { WORKLOADS, type Workload } from "./profiles/workloads.js";
 
 const DOCS = fileURLToPath(new URL("../docs", import.meta.url));
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export interface Arguments {
   readonly help: boolean;
   readonly json: boolean;
   readonly writeDocs: boolean;
-  /** Empty unless curves are measured in place of the measurements. */
+  /** Empty unless `--curves` is given. */
   readonly curves: readonly CurvePlan[];
-  /** Empty unless it is profiled in place of being measured. */
+  /** Empty unless `--profile` is given. */
   readonly profiles: readonly Workload[];
-  /** Whether a hand-over is followed moment by moment in place of being measured. */
+  /** Whether the steps of a hand-over are measured, and nothing else. */
   readonly moments: boolean;
   /** Whether simultaneous timeouts are measured, and nothing else. */
   readonly timeouts: boolean;
-  /** Where documents are written. */
+  /** Folder that documents are written to. */
   readonly docsFolder: string;
   readonly measurements: readonly Measurement[];
   readonly adapters: readonly Adapter[];
-  /** Length of one run; absent: as long as each measurement has it. */
+  /** Length of one run. If absent, each measurement uses its own. */
   readonly seconds: number | undefined;
   readonly repetitions: number;
   readonly callers: number;
@@ -37,32 +37,37 @@ export interface Arguments {
 
 /** Shown by `--help`. */
 export const USAGE: string = `npm run bench -- [options]
-  --server LIST       servers of the platform matrix, such as valkey or redis-7.0,valkey-9.1; valkey is the newest of its
-                      name. Several are shown side by side (default: the redis-server that is installed)
-  --goals             with --server: a table of the targets, a line each, and whether each server reached them. With
-                      --write-docs it also replaces the table of docs/benchmarks.md
-  --runs N            with --goals: so many runs on each server, by turns; a target is reached if it is in all (default: 1)
+  --server LIST       servers of the platform matrix, such as valkey or redis-7.0,valkey-9.1; valkey is the newest Valkey.
+                      Several servers are shown side by side (default: the installed redis-server)
+  --goals             with --server: print a table that shows which servers reached each target. With --write-docs,
+                      also replace the table in docs/benchmarks.md
+  --runs N            with --goals: runs on each server, in turn; a target counts as reached if every run reached it
+                      (default: 1)
   --only LIST         measurements: ${names(MEASUREMENTS)} (default: all);
-                      with --curves: ${names(CURVES)}
+                      with --curves: ${names(CURVES)};
                       with --profile: ${names(WORKLOADS)}
   --adapters LIST     contestants: ${names(ADAPTERS)} (default: all)
-  --seconds N         length of one run, 0.1 to 600 (default: each measurement has its own)
+  --seconds N         length of one run, 0.1 to 600 (default: depends on the measurement)
   --repetitions N     runs of each contestant, 1 to 1000 (default: 5)
   --callers N         callers per process on the hot key, 1 to 100000 (default: 100)
   --waiters N         callers in the larger of the two crowds, 2 to 100000 (default: 10000)
-  --leases N          leases that are held at once, 1 to 1000000 (default: 100000)
-  --auto-pipelining   ioredis with enableAutoPipelining, which is off by default, for all contestants on it
-  --curves            how speed and cost grow with waiters, processes, held leases and masters, in place of the measurements
-  --profile           whose code takes how much processor time, in place of the measurements
-  --moments           a hand-over between processes, moment by moment, in place of the measurements
-  --timeouts          how long 5000 callers that time out together stall their process, in place of the measurements
-  --json              print JSON; the exit code is 1 where a target was missed
-  --write-docs        write bench/docs/benchmarks.md, its pictures and its numbers (with --curves, --profile or --moments: those of it)
-  --docs-folder PATH  write them there in place of bench/docs
+  --leases N          leases held at the same time, 1 to 1000000 (default: 100000)
+  --auto-pipelining   turn on enableAutoPipelining of ioredis for all contestants that use ioredis (default: off)
+  --json              print JSON; the exit code is 1 if a target was missed
+  --write-docs        write bench/docs/benchmarks.md with its pictures and numbers (with --curves, --profile or --moments:
+                      only that part)
+  --docs-folder PATH  write to this folder instead of bench/docs
   --help              print this
-Lists are separated by commas.`;
 
-/** @throws RangeError, TypeError  a wrong argument; the message names it, what is allowed, and what came */
+Instead of the measurements:
+  --curves            how speed and cost grow with waiters, processes, held leases and masters
+  --profile           processor time by whose code used it
+  --moments           the time of each step of a hand-over between processes
+  --timeouts          how long 5000 callers that time out together stall their process
+
+Separate the items of a list with commas.`;
+
+/** @throws RangeError, TypeError  an argument is invalid; the message names it, the allowed values and the given value */
 export function parseArguments(words: readonly string[]): Arguments {
   const { values } = parseArgs({
     args: [...words],
@@ -85,14 +90,14 @@ export function parseArguments(words: readonly string[]): Arguments {
       help: { type: "boolean", default: false },
     },
   });
-  // A document with some of the results would look complete. Each curve stands for itself.
+  // A document with only some of the results would look complete. Curves are independent of each other.
   const isPart = values.adapters !== undefined || (values.only !== undefined && !values.curves);
   if (values["write-docs"] && isPart)
-    throw new RangeError("--write-docs writes all results; leave out --only, but with --curves, and --adapters");
+    throw new RangeError("--write-docs needs all results; leave out --only (unless with --curves) and --adapters");
   const others = (["curves", "profile", "moments", "timeouts"] as const)
     .filter((other) => values[other])
     .map((other) => `--${other}`);
-  if (others.length > 1) throw new RangeError(`${others.join(" and ")} are runs of their own; give one of them`);
+  if (others.length > 1) throw new RangeError(`${others.join(" and ")} are separate runs; give one of them`);
   for (const whole of ["moments", "timeouts"] as const)
     if (values[whole] && (values.only ?? values.adapters) !== undefined)
       throw new RangeError(`--${whole} has nothing to choose from; leave out --only and --adapters`);

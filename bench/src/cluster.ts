@@ -1,7 +1,7 @@
 /**
- * A Redis Cluster for one run: masters without replicas, each of them a server as any other, which share all slots evenly.
+ * A Redis Cluster for one run: masters without replicas that share all slots evenly.
  *
- * It is put together by commands to the servers, since redis-cli may not be there.
+ * It is set up with commands to the servers, because redis-cli may not be installed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Server, startServers, stopAll } from "./server.js";
@@ -9,20 +9,20 @@ import { type Server, startServers, stopAll } from "./server.js";
 const HOST = "127.0.0.1";
 const FLAGS = [
   ...["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"],
-  // A node that no other node has met does not know its address, so it gives clients none.
+  // A node that has not met another node does not know its own address, so it cannot tell it to clients.
   ...["--cluster-announce-ip", HOST],
 ];
-/** Nodes talk to each other on the port + 10 000, which must be one as well. */
+/** Nodes talk to each other on this port + 10,000, which must be a valid port too. */
 const BELOW_PORT = 55_536;
 const SLOTS = 16_384;
 const LOOK_MS = 20;
-/** A guard against a cluster that never comes up; one that is fresh refuses everything for two seconds. */
+/** Limit for a cluster that never starts. A new cluster refuses all commands for two seconds. */
 const PATIENCE_MS = 30_000;
 
 /**
- * Starts so many masters and waits until all of them serve all slots together.
+ * Starts this many masters and waits until the cluster serves all slots.
  *
- * @throws Error  they do not; none of them is left
+ * @throws Error  it does not serve them in time; all masters have been stopped
  */
 export async function startCluster(masters: number): Promise<readonly Server[]> {
   const servers = await startServers(masters, { args: FLAGS, belowPort: BELOW_PORT });
@@ -37,7 +37,7 @@ export async function startCluster(masters: number): Promise<readonly Server[]> 
 
 async function join(servers: readonly Server[]): Promise<void> {
   for (const [index, { control }] of servers.entries()) {
-    // Else each of them believes that it is the newest, and they have to settle that first.
+    // Without this, all nodes start with the same epoch and must first resolve the conflict.
     await control.call("CLUSTER", "SET-CONFIG-EPOCH", index + 1);
     const [from, to] = [index, index + 1].map((place) => Math.floor((place * SLOTS) / servers.length));
     await control.call("CLUSTER", "ADDSLOTSRANGE", from ?? 0, (to ?? SLOTS) - 1);
@@ -51,7 +51,7 @@ async function join(servers: readonly Server[]): Promise<void> {
   }
 }
 
-/** Whether this one serves, and knows who has which slot. */
+/** Whether this node serves commands and knows the master of every slot. */
 async function isWhole({ control }: Server, masters: number): Promise<boolean> {
   const info = String(await control.call("CLUSTER", "INFO"));
   return ["cluster_state:ok", `cluster_slots_ok:${SLOTS}`, `cluster_size:${masters}`].every((line) =>

@@ -1,6 +1,6 @@
 /**
- * Side by side: one run of each entry in turn, then again, so that whatever else the machine does in between
- * disturbs all of them alike. The order changes from round to round. A library that fails is left out, and reported.
+ * Runs each entry once per round, so that other load on the machine affects all of them alike. The order changes from
+ * round to round. A library that fails is left out and reported.
  */
 import type { Adapter } from "./adapters/adapter.js";
 import { Cores } from "./cores.js";
@@ -18,7 +18,7 @@ export interface Comparison {
   readonly targets: readonly Target[];
 }
 
-/** Measures all entries; `onRun` is told what comes next, with 0 for the setting up. */
+/** Measures all entries. `onRun` is called before each run with its number, and with 0 before the setup. */
 export async function compare(
   measurement: Measurement,
   adapters: readonly Adapter[],
@@ -88,7 +88,7 @@ export async function compare(
   };
 }
 
-/** A target that cannot be told because ours failed is a target that was missed. */
+/** An undecided target counts as missed if it is undecided because one of our entries failed. */
 function withFailures(target: Target, entries: readonly Entry[], troubles: ReadonlyMap<string, string>): Target {
   if (target.reached !== null) return target;
   const failed = entries.find(

@@ -1,14 +1,14 @@
 /**
- * Makes latencies of short round trips comparable. A pair of round trips takes 2 to 3 times as long if the server and its client
- * share a core, or if their cores sleep between two requests. The scheduler changes that from second to second, so without this
- * a median says where processes ran, and not what the libraries took.
+ * Makes latencies of short round trips comparable. A pair of round trips takes 2 to 3 times as long if the server and its
+ * client share a core, or if their cores sleep between two requests. The scheduler changes that from second to second, so
+ * without this, a median depends on where processes ran and not on the libraries.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { availableParallelism, constants, setPriority } from "node:os";
 
-/** Works without a pause, and ends when its parent has ended. */
+/** Keeps a core busy until the parent process ends. */
 const PROGRAM = `
 const parent = process.ppid;
 (function work() {
@@ -17,7 +17,7 @@ const parent = process.ppid;
 })();
 `;
 
-/** The cores of this machine during one measurement. On one core, or without `taskset` of Linux, processes stay where they are. */
+/** The cores of this machine during one measurement. With one core, or without `taskset` (Linux), no process is moved. */
 export class Cores {
   readonly #children: readonly ChildProcess[];
   readonly #moved: readonly number[];
@@ -28,7 +28,7 @@ export class Cores {
   }
 
   /**
-   * Keeps each core awake by a process of the lowest priority, and moves servers and callers to different cores.
+   * Keeps each core awake with a process of the lowest priority, and moves servers and callers to different cores.
    *
    * @param servers  process ids of the servers
    * @param callers  process ids of the callers; only their main threads are moved
@@ -57,7 +57,7 @@ export class Cores {
     return cores;
   }
 
-  /** Process ids of those that keep the cores awake. */
+  /** Ids of the processes that keep the cores awake. */
   get wakers(): readonly number[] {
     return this.#children.flatMap(({ pid }) => pid ?? []);
   }
@@ -74,7 +74,7 @@ export class Cores {
   }
 }
 
-/** The numbers of the cores that this process may use, which need not begin at 0; none outside of Linux. */
+/** The numbers of the cores that this process may use, which need not begin at 0. Empty on systems other than Linux. */
 export function allowedCores(): readonly string[] {
   let status: string;
   try {
@@ -89,7 +89,7 @@ export function allowedCores(): readonly string[] {
   });
 }
 
-/** Lets the main thread of a process run on these cores only, if there are any. */
+/** Restricts the main thread of a process to these cores. Does nothing if none are given. */
 function move(pid: number, cores: string | undefined): void {
   if (cores === undefined || cores === "") return;
   spawnSync("taskset", ["-pc", cores, `${pid}`], { stdio: "ignore" });

@@ -1,4 +1,4 @@
-/** The processes that do the work, from the side of the one that measures. Each ends with it, and by its own id. */
+/** Worker processes, as seen by the measuring process. They end when it does, and are killed by process id. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -6,26 +6,26 @@ import type { Connection } from "./adapters/adapter.js";
 import type { Order } from "./worker/orders.js";
 
 const PROGRAM = fileURLToPath(new URL("./worker/main.js", import.meta.url));
-/** For starting, connecting and answering beyond what was ordered; a peer that starves must not hold up the others. */
+/** Extra time for starting, connecting and replying. After it, a worker whose peer starves fails and the others go on. */
 const GRACE_MS = 15_000;
 
-/** What a crew is made of. */
+/** Options of a crew. */
 export interface CrewOptions {
   /** Name of the adapter, or "publish". */
   readonly name: string;
   readonly connection: Connection;
   readonly processes: number;
-  /** Whether workers can collect their garbage when told to. */
+  /** Whether workers can run the garbage collector on request. */
   readonly weighing?: boolean;
 }
 
-/** Those that run now; whatever ends this process must not leave them behind. */
+/** Running workers, which must not outlive this process. */
 const running = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** So many processes, each with a contestant of its own. */
+/** Worker processes that each have their own contestant. */
 export class Crew {
   readonly #children: readonly ChildProcess[];
 
@@ -37,9 +37,9 @@ export class Crew {
     }
   }
 
-  /** Starts all of them and waits until all are connected. */
+  /** Starts the processes and waits until all are connected. */
   static async start({ name, connection, processes, weighing }: CrewOptions): Promise<Crew> {
-    // Some peers add more listeners to one emitter than Node.js finds usual, and warn of it at every start.
+    // Some peers add so many listeners to one emitter that Node.js warns at every start.
     const execArgv = ["--no-warnings", ...(weighing === true ? ["--expose-gc"] : [])];
     const words = [name, JSON.stringify(connection)];
     const crew = new Crew(
@@ -60,14 +60,14 @@ export class Crew {
   }
 
   /**
-   * Gives each worker an order and waits for all answers.
+   * Sends each worker an order and waits for all replies.
    *
-   * @param expectedMs  how long it takes; later than a grace after it they have failed
+   * @param expectedMs  the expected duration; a worker fails if it has not replied within this time plus a grace period
    */
   async all<Result>(orderOf: (index: number) => Order, expectedMs: number): Promise<readonly Result[]> {
     const answers = this.#children.map((child) => answerOf(child, expectedMs + GRACE_MS));
     for (const [index, child] of this.#children.entries()) child.send(orderOf(index));
-    // Only worker/main.ts writes this answer.
+    // Only worker/main.ts sends these replies.
     return (await Promise.all(answers)) as Result[];
   }
 
@@ -90,7 +90,7 @@ function answerOf(child: ChildProcess, withinMs: number): Promise<unknown> {
     };
     const onExit = (code: number | null): void => {
       settle();
-      reject(new Error(`a working process ended early, with ${code}`));
+      reject(new Error(`a worker process ended early, with exit code ${code}`));
     };
     const onMessage = (message: unknown): void => {
       settle();
@@ -100,7 +100,7 @@ function answerOf(child: ChildProcess, withinMs: number): Promise<unknown> {
     };
     const timer = setTimeout(() => {
       settle();
-      reject(new Error(`a working process did not answer within ${Math.round(withinMs / 1_000)} s`));
+      reject(new Error(`a worker process did not reply within ${Math.round(withinMs / 1_000)} s`));
     }, withinMs);
     child.on("exit", onExit);
     child.on("message", onMessage);

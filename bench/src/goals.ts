@@ -1,4 +1,4 @@
-/** The targets of several runs on several servers as one table: what was to be reached, what each server came to, and whether. */
+/** The targets of several runs on several servers as one table: each target with the result and verdict of each server. */
 import type { Target } from "./measurements/entry.js";
 import { type Report, serverOf, verdict } from "./report.js";
 
@@ -8,16 +8,16 @@ export interface GoalRun {
   readonly targets: readonly Target[];
 }
 
-/** Between these lines of a page stands the table. */
+/** The table is between these lines of the page. */
 const BEGIN = "<!-- goals: begin -->";
 const END = "<!-- goals: end -->";
 
-/** What a run came to, without its measurements. */
+/** The targets of a report, without its measurements. */
 export function goalRunOf({ machine, comparisons }: Report): GoalRun {
   return { server: serverOf(machine), targets: comparisons.flatMap(({ targets }) => targets) };
 }
 
-/** The table, in Markdown: a line for each target, a column for each server. A target is reached if it is in every run. */
+/** The table in Markdown: a row per target, a column per server. A target is reached if every run reached it. */
 export function goalsTable(runs: readonly GoalRun[]): string {
   const servers = [...new Set(runs.map(({ server }) => server))];
   const whats = [...new Set(runs.flatMap(({ targets }) => targets.map(({ what }) => what)))];
@@ -31,7 +31,7 @@ export function goalsTable(runs: readonly GoalRun[]): string {
     .join("\n");
 }
 
-/** The page with that table in the place of the one it has. @throws RangeError  the page has no place for it */
+/** Returns the page with its table replaced. @throws RangeError  the page has no markers for the table */
 export function withGoals(page: string, table: string): string {
   const from = page.indexOf(BEGIN);
   const to = page.indexOf(END);
@@ -45,9 +45,9 @@ function targetsOf(runs: readonly GoalRun[], server: string, what: string): read
     .flatMap(({ targets }) => targets.filter((target) => target.what === what));
 }
 
-/** One bound, or that of each server where they differ. */
+/** The bound, or the bound of each server if they differ. */
 function boundsOf(servers: readonly string[], found: readonly (readonly Target[])[]): string {
-  // The best peer may be another one in each run.
+  // The best peer can differ from run to run.
   const bounds = found.map((targets) => [...new Set(targets.map(({ bound }) => bound))].join(" or "));
   const known = new Set(bounds.filter((bound) => bound !== ""));
   if (known.size <= 1) return [...known][0] ?? "";
@@ -62,7 +62,7 @@ function cellOf(targets: readonly Target[]): string {
   return `${joined(targets.map(({ measured }) => measured))}: ${verdict(isReached).toLowerCase()}`;
 }
 
-/** Several results of one row, with a unit that they share once. */
+/** Several results of one row. A unit that all of them share is written once. */
 function joined(results: readonly string[]): string {
   const parts = results.map((result) => /^([\d.,]+)(.*)$/.exec(result) ?? [result, result, ""]);
   const units = new Set(parts.map(([, , unit]) => unit));

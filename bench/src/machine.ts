@@ -1,15 +1,15 @@
-/** Where a run took place: figures mean nothing without it. */
+/** The machine that a run took place on: figures mean nothing without it. */
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Server } from "./server.js";
 
-/** The machine, and the versions of what does not belong to a contestant. */
+/** The machine, and the versions of Node, the server and the client libraries. */
 export interface Machine {
   readonly cores: number;
   readonly cpu: string;
-  /** Processes that wanted a core over the last minute before the run: much above 0 is a busy machine. */
+  /** Load average over the minute before the run. Well above 0 means that the machine was busy. */
   readonly load: number;
   readonly node: string;
   /** Version of the server. */
@@ -21,7 +21,7 @@ export interface Machine {
   readonly glide: string;
 }
 
-/** Looks at this machine. */
+/** Describes this machine. */
 export function machine({ version, isValkey }: Pick<Server, "version" | "isValkey">): Machine {
   return {
     cores: availableParallelism(),
@@ -36,7 +36,7 @@ export function machine({ version, isValkey }: Pick<Server, "version" | "isValke
   };
 }
 
-/** Version of an installed package; not every package lets its package.json be imported, so that it is looked for. */
+/** Version of an installed package. Its package.json is read from disk, because not every package exports it. */
 export function versionOf(name: string): string {
   for (
     let folder = dirname(fileURLToPath(import.meta.resolve(name)));
@@ -52,14 +52,14 @@ export function versionOf(name: string): string {
 function versionIn(folder: string, name: string): string | undefined {
   try {
     const facts = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { name?: string; version?: string };
-    // Built folders may have a package.json without a name, which only says how their files are loaded.
+    // Build folders may have a package.json without a name that only sets the module type.
     return facts.name === name ? facts.version?.replace(/^v/, "") : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Processor time that everybody on this machine has used so far, in seconds. */
+/** Processor time that all processes of this machine have used so far, in seconds. */
 export function machineSeconds(): number {
   return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0) / 1_000;
 }

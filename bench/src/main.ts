@@ -1,4 +1,4 @@
-/** npm run bench: us beside the others, in one run on one machine. Ratios are the result; absolute numbers are context. */
+/** npm run bench: compares Holdfast with other libraries in one run on one machine. The ratios are the result. */
 import { type Arguments, parseArguments, USAGE } from "./arguments.js";
 import { type Comparison, compare } from "./compare.js";
 import { curveText, type MeasuredCurve } from "./curves/report.js";
@@ -132,7 +132,7 @@ function conditionsOf(wanted: Arguments, server: Server): Omit<Conditions, "seco
   return { server, servers: [], connection, repetitions, callers, leases, waiters };
 }
 
-/** One line that is overwritten, and only on a terminal. */
+/** Writes a line over the previous one, and only to a terminal. */
 function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }

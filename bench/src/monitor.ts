@@ -1,16 +1,16 @@
 /**
- * Watches what reaches a server (MONITOR), over a socket of its own: clients that know the command take it for theirs to
- * parse in the middle of another connection's handshake.
+ * Watches the commands that reach a server (MONITOR). It uses a plain socket, because client libraries that support
+ * MONITOR may mistake its output for the replies to another connection's handshake.
  */
 import { once } from "node:events";
 import { connect } from "node:net";
 
-/** A command, in lower case, and whether a script called it. */
+/** Receives each command in lower case, and whether a script called it. */
 export type OnCommand = (command: string, isNested: boolean) => void;
 
 const LINE = /^\+[\d.]+ \[\d+ ([^\]]+)\] "([^"]*)"/;
 
-/** Starts watching; the answer ends it. */
+/** Starts watching. Call the returned function to stop. */
 export async function monitor(port: number, onCommand: OnCommand): Promise<() => void> {
   const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");
@@ -25,7 +25,7 @@ export async function monitor(port: number, onCommand: OnCommand): Promise<() =>
       if (command !== "") onCommand(command.toLowerCase(), source === "lua");
     }
   });
-  socket.on("error", () => {}); // it ends with the server, or when it is destroyed
+  socket.on("error", () => {}); // the socket ends with the server, or when it is destroyed
   socket.write("MONITOR\r\n");
   await started;
   return () => socket.destroy();

@@ -1,13 +1,13 @@
-/** What a run looks like on paper, and the whole of it as data. */
+/** The report of a run, as data and as text. */
 import type { Adapter } from "./adapters/adapter.js";
 import type { Comparison } from "./compare.js";
 import { type Machine, versionOf } from "./machine.js";
 import type { Figure, Target } from "./measurements/entry.js";
 import type { Outcome, Summary } from "./results.js";
 
-/** Everything that one call measured: what `--json` prints, and what the document is made of. */
+/** Everything that one run of the command measured. `--json` prints it, and the document is generated from it. */
 export interface Report {
-  /** Whether every target was reached that could be told. */
+  /** Whether no target was missed. Undecided targets do not count. */
   readonly reached: boolean;
   readonly machine: Machine;
   readonly contestants: readonly Contestant[];
@@ -28,12 +28,12 @@ export interface Contestant {
   readonly settings: string;
 }
 
-/** What is said of each contestant. */
+/** Describes a contestant for the report. */
 export function contestantOf({ name, package: packageName, version = "", client, settings }: Adapter): Contestant {
   return { name, version: packageName === undefined ? version : versionOf(packageName), client, settings };
 }
 
-/** The machine, versions and settings, a line each. */
+/** The machine, the versions and the settings of each contestant, as lines of text. */
 export function heading({
   machine,
   contestants,
@@ -83,16 +83,16 @@ export function table({ title, figures, outcomes, targets }: Comparison): string
 
 /** One line about a target. */
 export function sentence({ what, bound, measured, reached }: Target): string {
-  return `${verdict(reached).padEnd(8)} ${what}: ${measured}, to reach ${bound}`;
+  return `${verdict(reached).padEnd(8)} ${what}: ${measured}, target ${bound}`;
 }
 
-/** Reached, missed, or neither. */
+/** The verdict in one word. "open" means undecided. */
 export function verdict(reached: boolean | null): string {
   if (reached === null) return "open";
   return reached ? "reached" : "MISSED";
 }
 
-/** A number as the figure wants it. */
+/** Formats a number with the digits of its figure. */
 export function shown({ digits }: Figure, value: number): string {
   if (!Number.isFinite(value)) return "–";
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });

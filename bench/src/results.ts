@@ -1,4 +1,4 @@
-/** What the runs of one measurement came to, and the questions that targets ask of it. */
+/** The results of one measurement, with the queries that targets need. */
 import type { Entry, Figure, Section, Target } from "./measurements/entry.js";
 import { quantile } from "./statistics.js";
 
@@ -7,28 +7,28 @@ export interface Summary {
   readonly median: number;
   readonly lowest: number;
   readonly highest: number;
-  /** Median of the ratios to the yardstick in the same round; absent where there is no yardstick. */
+  /** Median of the ratios to the yardstick in the same round. Absent if there is no yardstick. */
   readonly ratio?: number;
 }
 
-/** What came of one entry. */
+/** The result of one entry. */
 export interface Outcome {
   readonly name: string;
   readonly role: Entry["role"];
-  /** One per figure; empty where it was not measured. */
+  /** One per figure. Empty if the entry was not measured. */
   readonly summaries: readonly Summary[];
-  /** Why it took no part, or what it broke. */
+  /** Why it was not measured, or how it failed. */
   readonly trouble?: string;
   readonly sections?: readonly Section[];
 }
 
-/** All that was measured, by name of entry and figure. */
+/** All measured values, by the names of entry and figure. */
 export class Results {
   readonly outcomes: readonly Outcome[];
   readonly #figures: readonly Figure[];
   readonly #samples: ReadonlyMap<string, readonly (readonly number[])[]>;
 
-  /** @param samples  for each entry that was measured the values of its runs, in the same order for all */
+  /** @param samples  for each measured entry, the values of its runs; all entries have their runs in the same order */
   constructor(
     figures: readonly Figure[],
     entries: readonly Entry[],
@@ -51,12 +51,12 @@ export class Results {
     });
   }
 
-  /** Median of a figure. NaN if it was not measured. */
+  /** Median of a figure, or NaN if it was not measured. */
   median(name: string, figure: string): number {
     return quantile(this.#values(name, figure), 0.5);
   }
 
-  /** Median over the rounds of how one is to the other; NaN where either was not measured. */
+  /** Median, over all rounds, of the ratio between two entries. NaN if either was not measured. */
   ratio(name: string, yardstick: string, figure: string): number {
     const others = this.#values(yardstick, figure);
     return quantile(
@@ -65,7 +65,7 @@ export class Results {
     );
   }
 
-  /** The peer whose median of a figure is the best, among those that `isIn` admits. */
+  /** The peer with the best median of a figure, among those for which `isIn` is true. */
   bestPeer(figure: string, isIn: (name: string) => boolean = () => true): string | undefined {
     const better = this.#figures.find(({ name }) => name === figure)?.better;
     const peers = this.outcomes
@@ -75,7 +75,7 @@ export class Results {
     return (better === "more" ? peers.at(-1) : peers[0])?.name;
   }
 
-  /** What an entry broke, or why it took no part. */
+  /** How an entry failed, or why it was not measured. */
   trouble(name: string): string | undefined {
     return this.outcomes.find((outcome) => outcome.name === name)?.trouble;
   }
@@ -98,7 +98,7 @@ export class Results {
   }
 }
 
-/** A target for a number that should be at most, or at least, so much. */
+/** A target with an upper or a lower bound. */
 export function target(
   what: string,
   value: number,

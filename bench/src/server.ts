@@ -1,4 +1,4 @@
-/** A redis-server for one run: on a free loopback port, in a directory of its own, gone at the end. */
+/** A redis-server for one run, on a free loopback port and in its own directory, which is removed at the end. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -11,15 +11,15 @@ import { Redis } from "ioredis";
 const BINARY = process.env.HOLDFAST_REDIS_SERVER ?? "redis-server";
 const START_TRIES = 5;
 const PORTS = 65_536;
-/** The system gives ports of a wide range. */
+/** Many tries, because the system hands out ports from a wide range. */
 const PORT_TRIES = 1_000;
 const START_TIMEOUT_MS = 10_000;
 
-/** Options of a server that differs from the default. */
+/** Options of a server. */
 export interface ServerOptions {
-  /** More arguments of redis-server. */
+  /** Additional arguments of redis-server. */
   readonly args?: readonly string[];
-  /** Its port is below this; absent: any port. */
+  /** Upper bound of the port, exclusive. If absent, any port. */
   readonly belowPort?: number;
 }
 
@@ -29,19 +29,19 @@ export interface Server {
   readonly port: number;
   readonly version: string;
   readonly isValkey: boolean;
-  /** A connection for questions about the server; never used by a contestant. */
+  /** A connection for the benchmark's own commands, never used by a contestant. */
   readonly control: Redis;
   /** Ends the server and removes its directory. */
   stop(): Promise<void>;
 }
 
-/** What has to go when this process ends, however it ends. */
+/** Cleanups to run when this process exits. */
 const ends = new Set<() => void>();
 process.once("exit", () => {
   for (const end of ends) end();
 });
 
-/** Starts a server and waits until it answers. It also ends when this process does. */
+/** Starts a server and waits until it replies. The server ends when this process does. */
 export async function startServer({ args = [], belowPort = PORTS }: ServerOptions = {}): Promise<Server> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -53,7 +53,7 @@ export async function startServer({ args = [], belowPort = PORTS }: ServerOption
   }
 }
 
-/** Starts so many, each for itself; if one of them cannot be started, none is left. */
+/** Starts several independent servers. If one of them cannot be started, the others are stopped. */
 export async function startServers(count: number, options: ServerOptions = {}): Promise<readonly Server[]> {
   const servers: Server[] = [];
   try {
@@ -66,7 +66,7 @@ export async function startServers(count: number, options: ServerOptions = {}): 
   }
 }
 
-/** Ends all of them. */
+/** Stops all of these servers. */
 export async function stopAll(servers: readonly Server[]): Promise<void> {
   await Promise.all(servers.map((server) => server.stop()));
 }
@@ -83,7 +83,7 @@ async function startOn(port: number, args: readonly string[]): Promise<Server> {
   ends.add(end);
 
   const control = new Redis({ host: "127.0.0.1", port, lazyConnect: true, retryStrategy: () => null });
-  control.on("error", () => {}); // what matters of it comes as a rejection
+  control.on("error", () => {}); // errors that matter also reject a call
   try {
     await answering(child, control);
   } catch (error) {
@@ -93,11 +93,11 @@ async function startOn(port: number, args: readonly string[]): Promise<Server> {
     throw error;
   }
   const info = await control.info("server");
-  // Valkey reports the version of Redis that it is compatible with besides its own.
+  // Valkey reports its own version, and the version of Redis that it is compatible with.
   const valkey = /valkey_version:(\S+)/.exec(info)?.[1];
   const version = valkey ?? /redis_version:(\S+)/.exec(info)?.[1] ?? "unknown";
   return {
-    pid: child.pid as number, // it has answered
+    pid: child.pid as number, // set, because the server has replied
     port,
     version,
     isValkey: valkey !== undefined,
@@ -123,7 +123,7 @@ async function answering(child: ChildProcess, control: Redis): Promise<void> {
     failure = error.code === "ENOENT" ? new Error(hint) : error;
   });
   child.once("exit", () => {
-    failure ??= new Error(`${BINARY} ended at once: ${output.trim()}`);
+    failure ??= new Error(`${BINARY} exited immediately: ${output.trim()}`);
   });
   const giveUpAtMs = performance.now() + START_TIMEOUT_MS;
   while (failure === undefined && performance.now() < giveUpAtMs) {
@@ -131,7 +131,7 @@ async function answering(child: ChildProcess, control: Redis): Promise<void> {
       () => true,
       () => false,
     );
-    // On a port taken by another server it may be that one that answers.
+    // If another server has taken the port, the reply may be from that server.
     if (isUp && (await control.info("server")).includes(`process_id:${child.pid}\r`)) return;
     if (isUp) control.disconnect();
     await sleep(10);
@@ -156,7 +156,7 @@ export async function processorOf(control: Redis): Promise<number> {
   return (await infoNumber(control, "cpu", "used_cpu_user")) + (await infoNumber(control, "cpu", "used_cpu_sys"));
 }
 
-/** A number that INFO tells; NaN where it does not. */
+/** A numeric field of INFO, or NaN if there is no such field. */
 export async function infoNumber(control: Redis, section: string, field: string): Promise<number> {
   return Number(new RegExp(`^${field}:(\\S+)`, "m").exec(await control.info(section))?.[1] ?? Number.NaN);
 }

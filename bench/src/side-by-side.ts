@@ -1,11 +1,11 @@
-/** The reports of several servers as one text: a column for each server, a line for each contestant. */
+/** The reports of several servers side by side: a column for each server, a row for each contestant. */
 import { type Report, serverOf, shown } from "./report.js";
 
 const NONE = "–";
 
 /**
- * Returns a table for each measurement, of its first figure: the median, and in brackets its ratio to the raw lock on the same
- * server. Each server was measured in a run of its own, so compare the ratios.
+ * Returns a table for the first figure of each measurement: the median and, in brackets, its ratio to the raw lock on the
+ * same server. Each server was measured in a separate run, so compare the ratios.
  *
  * @param reports  of the same measurements and contestants, one for each server
  */
@@ -18,7 +18,7 @@ export function sideBySide(reports: readonly Report[]): string {
       const summary = comparison?.outcomes.find((one) => one.name === contestant)?.summaries[0];
       if (figure === undefined || summary === undefined) return NONE;
       const { median, ratio } = summary;
-      // JSON has no NaN: a value that was not measured is null there.
+      // JSON has no NaN, so a value that was not measured is null.
       const number = shown(figure, median ?? Number.NaN);
       return typeof ratio === "number" ? `${number} (${ratio.toPrecision(3)} ×)` : number;
     };

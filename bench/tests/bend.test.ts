@@ -34,19 +34,19 @@ describe("what limits a point", () => {
   it("is one server of several when its thread is used up, and not when all of them together use a core", () => {
     const three = { ...load(3, 1, 150, 50), servers: 3 };
     expect(limitOf({ ...three, busiestPercent: 95 }, 8)).toContain("the one thread of a server is the limit");
-    expect(limitOf({ ...three, busiestPercent: 51 }, 8)).toContain("neither is used up");
+    expect(limitOf({ ...three, busiestPercent: 51 }, 8)).toContain("neither is at its limit");
   });
 
   it("is a caller when its thread is used up, and not when all of them together use a core", () => {
     expect(limitOf(load(1, 1, 20, 95), 8)).toContain("a caller's one thread is near its limit");
-    expect(limitOf({ ...load(1, 1, 20, 95), processes: 4 }, 8)).toContain("neither is used up");
+    expect(limitOf({ ...load(1, 1, 20, 95), processes: 4 }, 8)).toContain("neither is at its limit");
   });
 
   it("is not said to be used up when neither is", () => {
-    expect(limitOf(load(1, 1, 20, 30), 2)).toContain("neither is used up");
+    expect(limitOf(load(1, 1, 20, 30), 2)).toContain("neither is at its limit");
   });
 
   it("is left open if other programs used much of the machine", () => {
-    expect(limitOf(load(1, 1, 20, 30, 120), 2)).toContain("this machine was not quiet");
+    expect(limitOf(load(1, 1, 20, 30, 120), 2)).toContain("the machine was not idle");
   });
 });

@@ -5,7 +5,7 @@ import { availableParallelism } from "node:os";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { allowedCores, Cores } from "../src/cores.js";
 
-/** Elsewhere processes stay where the scheduler puts them, and the benchmark still runs. */
+/** Without these, the benchmark runs too, but the scheduler places the processes. */
 const movesProcesses = spawnSync("taskset", ["--version"]).status === 0 && allowedCores().length > 1;
 
 const children: ChildProcess[] = [];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-// The built program, since a crowd is made of processes that run it.
+// The built program, because the processes of a crowd run it.
 import { runCrowd, sectionsDuringLongestWait } from "../dist/measurements/crowds.js";
 import type { Conditions } from "../dist/measurements/entry.js";
 import { type Server, startServer } from "../dist/server.js";
@@ -57,7 +57,7 @@ describe("a crowd", () => {
     ];
     expect(sectionsDuringLongestWait(all, all, 10, [])).toBe(3);
     expect(sectionsDuringLongestWait(all, all.slice(0, 3), 10, [])).toBe(1);
-    // A caller that still waits at the end counts as well.
+    // A caller that still waits at the end also counts.
     expect(sectionsDuringLongestWait(all, all, 10, [0.5])).toBe(4);
   });
 });

@@ -75,7 +75,7 @@ describe("the document of the benchmark", () => {
     expect(picture.match(/h2/g)).toHaveLength(10);
   });
 
-  it("depends only on the numbers, so that both can be compared", () => {
+  it("depends only on the numbers", () => {
     writeReport(folder, REPORT);
     expect(documentOf(folder)).toBe(readFileSync(join(folder, "benchmarks.md"), "utf8"));
     expect(readFileSync(join(folder, "benchmarks/results.json"), "utf8")).not.toContain('sections":');
@@ -123,7 +123,7 @@ describe("the document of the benchmark", () => {
 
   it("matches its numbers in this repository", () => {
     const file = join(DOCS, "benchmarks.md");
-    // Before the first results there is neither of them.
+    // Before the first results, neither exists.
     expect(existsSync(file)).toBe(existsSync(join(DOCS, "benchmarks")));
     if (existsSync(file)) expect(readFileSync(file, "utf8")).toBe(documentOf(DOCS));
   });

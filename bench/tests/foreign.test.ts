@@ -17,7 +17,7 @@ const CROWD = {
   checkUntilMs: 2,
 } as const;
 
-/** A program that answers each line by `answer`, an expression of `asked`. */
+/** A program that replies to each line with the value of `answer`, an expression that can use `asked`. */
 function program(answer: string): readonly string[] {
   const script = `
     require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {

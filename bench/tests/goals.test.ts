@@ -36,7 +36,7 @@ it("results with different units are shown with each unit, and equal results onc
   expect(cells("77.8 kB", "77.8 kB")).toContain("| 77.8 kB: reached |");
 });
 
-it("the table takes the place between its marks, and nothing else of the page changes", () => {
+it("the table is placed between its markers, and the rest of the page stays", () => {
   const page = "before\n<!-- goals: begin -->\nold\n<!-- goals: end -->\nafter\n";
   const filled = withGoals(page, "| new |");
   expect(filled).toBe("before\n<!-- goals: begin -->\n\n| new |\n\n<!-- goals: end -->\nafter\n");

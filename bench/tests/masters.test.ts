@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-// The built program, since contestants are measured in processes that run it.
+// The built program, because the processes of the contestants run it.
 import type { Contestant } from "../dist/adapters/adapter.js";
 import { ADAPTERS, adapterNamed } from "../dist/adapters/all.js";
 import { parseArguments } from "../dist/arguments.js";
@@ -10,7 +10,7 @@ import { type Server, stopAll } from "../dist/server.js";
 import { NAMES, pairsFor } from "../dist/worker/pairs.js";
 
 const MASTERS = 2;
-/** Far away from the time that the tests take: nothing is granted because a lease has ended, or a quiet time of one. */
+/** Longer than the tests take, so that nothing is granted because a lease or a quiet time has ended. */
 const LEASE_MS = 30_000;
 const SLOTS = 16_384;
 const IN_CLUSTERS = ADAPTERS.filter(({ openCluster }) => openCluster !== undefined).map(({ name }) => name);
@@ -32,7 +32,7 @@ async function open(name: string): Promise<Contestant> {
   return contestant;
 }
 
-/** For each master how many keys it has whose names contain this. */
+/** Counts, for each master, the keys whose names contain this word. */
 function keysWith(word: string): Promise<number[]> {
   return Promise.all(servers.map(async ({ control }) => (await control.keys(`*${word}*`)).length));
 }
@@ -69,10 +69,10 @@ describe("a contestant in a cluster", () => {
       for (const count of await keysWith(`kept:${name}:`)) expect(count).toBeGreaterThan(0);
       for (const one of names) expect((await keysWith(`{${one}}`)).filter((count) => count > 0)).toHaveLength(1);
       await Promise.all(held.map((one) => one.release()));
-      // Free again long before a lease is over.
+      // The lock is free again long before its lease ends.
       await (await contestant.acquire(names[0] ?? "")).release();
       await contestant.close();
-      // A library is loaded here, which a busy machine may take long to do.
+      // Loading a library can take long on a busy machine.
     },
     60_000,
   );
@@ -87,7 +87,7 @@ describe("a contestant in a cluster", () => {
         expect(isReleased).toBe(true);
         return granted;
       });
-      // What is answered in between is asked later, on the same connections: to all masters, so to that one too.
+      // These requests are sent later on the same connections, so their replies show that the first acquire has arrived.
       for (let i = 0; i < 8; i += 1) await (await other.acquire(`other:${name}:${i}`)).release();
       isReleased = true;
       await held.release();
@@ -107,7 +107,7 @@ describe("a run of free locks", () => {
     for (const value of [load.rate, load.serverPercent, load.callersPercent, load.readsPerPair])
       expect(value).toBeGreaterThan(0);
     expect(load.busiestPercent).toBeLessThan(load.serverPercent);
-    // Two requests, neither of which is read twice, and few others.
+    // Two requests, each read once, and few others.
     expect(load.readsPerPair).toBeLessThan(2.5);
   }, 60_000);
 
@@ -127,7 +127,7 @@ describe("a run of free locks", () => {
   });
 });
 
-/** So much of client and server, in µs a pair; `rate` pairs a second. */
+/** A load of `rate` pairs per second, with the time per pair of client and server in µs. */
 function load(masters: number, rate: number, callersUs: number, serverUs: number, readsPerPair = 0.2): MastersLoad {
   const percent = (us: number): number => (rate * us) / 1e4;
   return {
@@ -147,7 +147,7 @@ function told(loads: readonly MastersLoad[], cores: number): string {
   return curveOf([{ name: "ours", processes: 1, loads }], cores).sentences.join("\n");
 }
 
-describe("what is said of masters", () => {
+describe("the report on masters", () => {
   it("says that cores are used up, if clients and masters share them", () => {
     const words = told([load(1, 19_000, 70, 30), load(2, 19_500, 70, 30)], 2);
     expect(words).toContain("stops growing with the masters between 1 and 2 (1.03 × for 2 × the masters)");
@@ -155,31 +155,31 @@ describe("what is said of masters", () => {
     expect(words).toContain("enough for 20,000 pairs/s on one master and 20,000 on 2");
   });
 
-  it("is how many masters one client process can keep busy, by what a pair costs each of them", () => {
+  it("says how many masters one client process can keep busy, by the cost of a pair", () => {
     const few = told([load(1, 14_000, 70, 28)], 16);
-    expect(few).toContain("14,300 pairs/s, and a master do 35,700");
+    expect(few).toContain("14,300 pairs/s, and a master could serve 35,700");
     expect(few).toContain("can keep 0.40 of a master busy");
-    expect(few).toContain("2.5 processes use one master up");
+    expect(few).toContain("2.5 processes saturate one master");
     expect(told([load(1, 14_000, 10, 28)], 16)).toContain("can keep 2.8 masters busy");
   });
 
-  it("is that it grows, where it does, and then that the client is the limit", () => {
+  it("says up to which size it grows, and then that the client is the limit", () => {
     const growing = [load(1, 30_000, 10, 30), load(2, 59_000, 10, 30)];
     expect(told(growing, 16)).toContain("grows with the masters up to 2");
     expect(told([...growing, load(6, 98_000, 10, 30)], 16)).toContain("a caller's one thread is near its limit");
   });
 
-  it("is why a pair is dearer on many masters, and only where it is", () => {
+  it("says why a pair costs more on many masters, only if it does", () => {
     const first = load(1, 14_000, 70, 30);
-    expect(told([first, load(6, 13_000, 70, 31, 0.9)], 2)).not.toContain("as much together");
-    expect(told([first, load(6, 10_000, 90, 60, 0.2)], 2)).toContain("1.50 × as much together.");
-    expect(told([first, load(6, 10_000, 90, 60, 0.9)], 2)).toContain("read 0.90 times a pair");
+    expect(told([first, load(6, 13_000, 70, 31, 0.9)], 2)).not.toContain("as much in total");
+    expect(told([first, load(6, 10_000, 90, 60, 0.2)], 2)).toContain("1.50 × as much in total.");
+    expect(told([first, load(6, 10_000, 90, 60, 0.9)], 2)).toContain("read 0.90 times per pair");
   });
 
   it("is marked as doubtful if other programs used much of the machine", () => {
     const disturbed = { ...load(1, 14_000, 70, 30), othersPercent: 60 };
-    expect(told([disturbed], 2)).toContain("This machine was not quiet");
-    expect(told([load(1, 14_000, 70, 30)], 2)).not.toContain("not quiet");
+    expect(told([disturbed], 2)).toContain("The machine was not idle");
+    expect(told([load(1, 14_000, 70, 30)], 2)).not.toContain("not idle");
   });
 });
 

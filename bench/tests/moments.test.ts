@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect, it } from "vitest";
-// The built program, since a crew is made of processes that run it.
+// The built program, because the processes of a crew run it.
 import { measureMoments } from "../dist/moments/measure.js";
 import { startServer } from "../dist/server.js";
 import { parseArguments } from "../src/arguments.js";
@@ -16,7 +16,7 @@ it("finds in a hand-over the release, its answer, and the message that woke the 
   const followed = follow(
     [
       { from: 0, to: 1, endedAtMs: 10, startedAtMs: 11 },
-      // The next one began before anything was written: it was not by a message of this one.
+      // The next section started before anything was written, so no message of this process caused it.
       { from: 0, to: 1, endedAtMs: 20, startedAtMs: 21 },
     ],
     [first, second],
@@ -44,13 +44,13 @@ it("records the traffic of sockets, distinguishes messages from replies, and res
     socket.write("PING\r\n");
     for await (const chunk of socket) {
       text += String(chunk);
-      // The message by itself: sent at once, it might be read together with the answer.
+      // The message is sent separately, because otherwise it might be read together with the reply.
       if (text === "+OK\r\n") peer?.write("*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n");
       if (text.includes("x\r\n")) break;
     }
   });
   server.close();
-  // The peer of the pair is in this process too: three writes, three readings.
+  // The other end of the connection is in this process too: three writes, three reads.
   expect(traffic.writtenMs).toHaveLength(3);
   expect(traffic.toldMs).toHaveLength(1);
   expect(traffic.answeredMs).toHaveLength(2);

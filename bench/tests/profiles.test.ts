@@ -63,13 +63,13 @@ describe("a table of profiles", () => {
       ["5.0", "0.0", "10.0", "0.0", "0.0", "0.0", "15.0", "5.0", "1.00 ×"],
       ["25.0", "0.0", "10.0", "0.0", "0.0", "0.0", "35.0", "5.0", "2.00 ×"],
     ]);
-    expect(profileText(table)).toContain("Most of holdfast's own: acquire lock.js 25.0.");
+    expect(profileText(table)).toContain("Holdfast's heaviest functions: acquire lock.js 25.0.");
   });
 
   it("lists no functions if none was profiled", () => {
     const onServer = tableOf(workload, [{ name: "raw", spent: { operations: 10, profiles: [], serverUs: 50 } }]);
     expect(onServer.lines.map(cellsOf)).toEqual([["0.0", "0.0", "0.0", "0.0", "0.0", "0.0", "0.0", "5.0", "1.00 ×"]]);
-    expect(profileText(onServer)).not.toContain("Most of");
+    expect(profileText(onServer)).not.toContain("heaviest");
   });
 });
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-// The built program, since contestants are measured in processes that run it.
+// The built program, because the processes of the contestants run it.
 import type { Contestant, Held } from "../dist/adapters/adapter.js";
 import { ADAPTERS, adapterNamed } from "../dist/adapters/all.js";
 import { compare } from "../dist/compare.js";
@@ -10,9 +10,9 @@ import { redlockQuorum } from "../dist/measurements/redlock.js";
 import { Results } from "../dist/results.js";
 import { type Server, startServers, stopAll } from "../dist/server.js";
 
-/** Far away from the time that the tests take: nothing is free because a lease has ended. */
+/** Longer than the tests take, so that nothing is free because a lease has ended. */
 const LEASE_MS = 30_000;
-/** Servers that were just started grant nothing to us for one lease. */
+/** Holdfast grants nothing on newly started servers for one lease. */
 const SHORT_LEASE_MS = 1_000;
 const MAJORITY = 3;
 const ON_SEVERAL = ADAPTERS.filter(({ openQuorum }) => openQuorum !== undefined).map(({ name }) => name);
@@ -64,7 +64,7 @@ describe("a raw lock on several servers", () => {
     const acquiring = raw.acquire("taken").then((granted) => {
       held = granted;
     });
-    // It has tried, and has given back what a minority had granted.
+    // It has tried, and has released the grants of the minority.
     const attempts = async (): Promise<number> => {
       const info = (await servers.at(-1)?.control.info("commandstats")) ?? "";
       return Number(/cmdstat_evalsha:calls=(\d+)/.exec(info)?.[1] ?? 0);
@@ -102,9 +102,9 @@ describe("Redlock on five servers", () => {
     for (const { median } of [...(raw?.summaries ?? []), ...(own?.summaries ?? [])]) expect(median).toBeGreaterThan(0);
     expect(own?.summaries[0]?.ratio).toBeGreaterThan(0);
     expect(other).toMatchObject({ summaries: [], trouble: expect.stringContaining("no lock on several servers") });
-    // Which of the two it is depends on the machine; without the peer, the other one stays open.
+    // Whether the first target is reached depends on the machine. Without the peer, the second stays open.
     expect(targets.map(({ reached }) => typeof reached)).toEqual(["boolean", "object"]);
-    // Six processes are started for it, which a busy machine may take long to do.
+    // It starts six processes, which can take long on a busy machine.
   }, 60_000);
 
   it.each([

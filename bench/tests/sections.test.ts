@@ -9,7 +9,7 @@ function section(process: number, startedAtMs: number, endedAtMs: number): Secti
   return { process, caller: 0, askedAtMs: 0, startedAtMs, endedAtMs };
 }
 
-describe("sections that were written down", () => {
+describe("recorded sections", () => {
   it("are refused if one began before the other ended, even slightly", () => {
     expect(() => checkExclusion([section(0, 1, 2), section(1, 1.999, 3)])).toThrow("exclusion was broken");
   });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-// The built program, since each run is a process.
+// The built program, because each run is a process.
 import { startServer } from "../dist/server.js";
 import { measureTimeouts } from "../dist/timeouts/measure.js";
 import { parseArguments } from "../src/arguments.js";

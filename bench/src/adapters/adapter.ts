@@ -1,68 +1,68 @@
 /**
- * What every contestant looks like to a measurement.
+ * The interface between contestants and measurements.
  *
- * A new one is one file in this folder and one line in all.ts. It brings its own waiting, as its users would
- * have it, and shares the client and its settings with all others on that client. The library itself is imported
- * by `open` only, so that a process that measures one of them has not loaded the others.
+ * To add a contestant, add a file to this folder and a line to all.ts. It waits in the way of its library, and shares
+ * the client and its settings with all other contestants on that client. Only `open` imports the library, so a
+ * process that measures one contestant does not load the others.
  */
 
-/** A lock library, or the least that could stand for one. */
+/** A lock library, or a minimal substitute for one. */
 export interface Adapter {
-  /** How it is called on the command line and in the table. */
+  /** Its name on the command line and in the table. */
   readonly name: string;
   /**
-   * `raw` is the least that any lock can do, `own` is this repository's, `peer` is what it is compared with, and `local` is a
-   * lock of one process, which needs no server.
+   * `raw` is the minimum that any lock must do, `own` belongs to this repository, `peer` is another library, and `local` is
+   * a lock within one process, which needs no server.
    */
   readonly role: "raw" | "own" | "peer" | "local";
-  /** The npm package whose version is shown; absent where there is none. */
+  /** The npm package whose version is shown. Absent if there is none. */
   readonly package?: string;
   readonly client: Client;
-  /** What it is told that is not its default, and what of its ways matters here; printed with the results. */
+  /** Its settings that are not defaults, and how it works where that matters here. Printed with the results. */
   readonly settings: string;
-  /** Why it can only be measured where locks are free; absent if it can wait. */
+  /** Why it can be measured only with free locks. Absent if it can wait. */
   readonly onlyFree?: string;
-  /** Version that is shown of a contestant without an npm package. */
+  /** The version to show for a contestant without an npm package. */
   readonly version?: string;
-  /** Whether each of its grants has a token that rises. */
+  /** Whether each of its grants has a fencing token. */
   readonly hasToken?: true;
   /**
-   * In another language, whose own program carries out the orders: the worker passes them on. Then `open` is never called, and
-   * only `hot`, `uncontended` and `parallel` measure it.
+   * Set if it is in another language: the worker passes its orders on to a program in that language. `open` is then never
+   * called, and only `hot`, `uncontended` and `parallel` measure it.
    */
   readonly isForeign?: true;
-  /** Connects. What it opens is closed by `close`. */
+  /** Connects. The contestant's `close` closes the connections. */
   open(connection: Connection): Promise<Contestant>;
-  /** Like `open`, for a lock on a majority of the independent servers at these ports. Absent if the library has none. */
+  /** Like `open`, for locks on a majority of the independent servers at these ports. Absent if it is not measured. */
   openQuorum?(connection: Connection, ports: readonly number[]): Promise<Contestant>;
-  /** Like `open`, for a lock in the cluster with nodes at these ports. Absent if it is not measured. */
+  /** Like `open`, for locks in the cluster with nodes at these ports. Absent if it is not measured. */
   openCluster?(connection: Connection, ports: readonly number[]): Promise<Contestant>;
 }
 
-/** The client library that an adapter stands on. */
+/** The client library that an adapter uses. */
 export type Client = "ioredis" | "node-redis" | "glide" | "its own client" | "no client";
 
 /** How all contestants reach the server. */
 export interface Connection {
   readonly port: number;
-  /** Those of independent servers, where a lock is on a majority of them; then `port` is of no account. */
+  /** The ports of the independent servers, if a lock needs a majority of them. Then `port` is ignored. */
   readonly quorumPorts?: readonly number[];
   /** The ports of the nodes, if the locks are in a cluster. Then `port` is ignored. */
   readonly clusterPorts?: readonly number[];
-  /** Whether ioredis sends the commands of one turn of the event loop together, as the other clients always do. */
+  /** Whether ioredis pipelines the commands of one turn of the event loop, as the other clients always do. */
   readonly autoPipelining: boolean;
   /** Length of every lease. */
   readonly leaseMs: number;
 }
 
-/** One connected process's way to its locks. */
+/** A connected lock library in one process. */
 export interface Contestant {
-  /** Waits, as long as it takes, until the lock is held. */
+  /** Acquires the lock, without a time limit. */
   acquire(name: string): Promise<Held>;
   close(): Promise<void>;
 }
 
-/** What a contestant holds. */
+/** A held lock. */
 export interface Held {
   release(): Promise<unknown>;
 }

@@ -35,14 +35,14 @@ export const ADAPTERS: readonly Adapter[] = [
   asyncMutex,
 ];
 
-/** @throws RangeError  there is no adapter of that name */
+/** @throws RangeError  there is no adapter with this name */
 export function adapterNamed(name: string): Adapter {
   const adapter = ADAPTERS.find((one) => one.name === name);
   if (adapter === undefined) throw new RangeError(`there is no adapter ${JSON.stringify(name)}`);
   return adapter;
 }
 
-/** The raw lock on the client that an adapter stands on. */
+/** The raw lock on the client of an adapter. */
 export function yardstickOf({ client }: Adapter): Adapter {
   return ADAPTERS.find((one) => one.role === "raw" && one.client === client) ?? raw;
 }

@@ -1,7 +1,7 @@
 import type { Mutex } from "async-mutex";
 import type { Adapter } from "./adapter.js";
 
-/** async-mutex: a lock within one process. It shows what is left of a pair without a server. */
+/** async-mutex: a lock within one process. It shows what a pair costs without a server. */
 export const asyncMutex: Adapter = {
   name: "async-mutex",
   role: "local",

@@ -1,25 +1,25 @@
-/** The clients that contestants stand on, each with the same settings for all, so that only what they add is compared. */
+/** The clients of the contestants. All contestants use the same settings, so that only the libraries are compared. */
 import type { GlideClient } from "@valkey/valkey-glide";
 import type { Cluster, Redis } from "ioredis";
 import type { createClient } from "redis";
 import type { Connection } from "./adapter.js";
 
 const HOST = "127.0.0.1";
-/** GLIDE gives up after 250 ms by default, which a busy measurement may well take. */
+/** GLIDE's default is 250 ms, which a request under load can exceed. */
 const GLIDE_TIMEOUT_MS = 10_000;
 
-/** An ioredis client on the loopback server; its only setting that is not the default is shown in the heading. */
+/** An ioredis client on the loopback server. The heading shows its only setting that is not a default. */
 export async function newIoredis({ port, autoPipelining }: Connection): Promise<Redis> {
   const ioredis = await import("ioredis");
   return new ioredis.Redis({ host: HOST, port, enableAutoPipelining: autoPipelining });
 }
 
-/** A client of each of several loopback servers. */
+/** A client for each of several loopback servers. */
 export function newIoredisOn(connection: Connection, ports: readonly number[]): Promise<Redis[]> {
   return Promise.all(ports.map((port) => newIoredis({ ...connection, port })));
 }
 
-/** A client of the cluster that has nodes at these ports, once it knows them; settings as of the client of one server. */
+/** A client of the cluster with nodes at these ports, once it is connected. Its settings are those of `newIoredis`. */
 export async function newIoredisCluster({ autoPipelining }: Connection, ports: readonly number[]): Promise<Cluster> {
   const ioredis = await import("ioredis");
   const nodes = ports.map((port) => ({ host: HOST, port }));
@@ -28,14 +28,14 @@ export async function newIoredisCluster({ autoPipelining }: Connection, ports: r
   return client;
 }
 
-/** What `createClient` of node-redis makes. */
+/** A client made by `createClient` of node-redis. */
 export type NodeRedis = ReturnType<typeof createClient>;
 
 /** A connected node-redis client on the loopback server, with its defaults. */
 export async function newNodeRedis({ port }: Connection): Promise<NodeRedis> {
   const redis = await import("redis");
   const client = redis.createClient({ socket: { host: HOST, port } });
-  client.on("error", () => {}); // what matters of it comes as a rejection
+  client.on("error", () => {}); // errors that matter also reject a call
   await client.connect();
   return client as NodeRedis;
 }

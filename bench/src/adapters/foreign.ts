@@ -1,14 +1,14 @@
-/** Peers in other languages. Their programs are in interop/peers and are built by `npm run bench`, which says where they are. */
+/** Peers in other languages. `npm run bench` builds their programs from interop/peers and passes their locations on. */
 import type { Adapter } from "./adapter.js";
 
-/** A program that carries out orders, or why there is none. */
+/** A program that carries out orders, or the reason why it is missing. */
 export type ForeignProgram = { readonly program: readonly string[] } | { readonly missing: string };
 
 const ELSEWHERE = "built only by `npm run bench`";
 
 /** The program of a peer. */
 export function programOf({ name }: Adapter): ForeignProgram {
-  // Only scripts/bench.mjs writes this.
+  // Only scripts/bench.mjs sets this variable.
   const known = JSON.parse(process.env.HOLDFAST_BENCH_PEERS ?? "{}") as Readonly<Record<string, ForeignProgram>>;
   return known[name] ?? { missing: ELSEWHERE };
 }
@@ -34,6 +34,6 @@ function foreign(facts: Pick<Adapter, "name" | "version" | "settings" | "hasToke
     client: "its own client",
     isForeign: true,
     ...facts,
-    open: () => Promise.reject(new Error(`${facts.name} is a program of its own`)),
+    open: () => Promise.reject(new Error(`${facts.name} is a separate program`)),
   };
 }

@@ -1,18 +1,18 @@
-/** The mutex of this repository, as a user has it: renewal, fencing token and queue, on each client. */
+/** Holdfast's mutex as users have it, with renewal, fencing token and queue, on each client. */
 import type { Fairness, Holdfast } from "holdfast";
 import type { Adapter, Client, Connection, Contestant } from "./adapter.js";
 import { newGlide, newIoredis, newIoredisCluster, newIoredisOn, newNodeRedis } from "./client.js";
 
 const COHORT = 'fairness "cohort" (its default), waitMs Infinity';
 
-/** See the file header; on ioredis. */
+/** On ioredis. */
 export const holdfast: Adapter = {
   ...adapter("holdfast", "ioredis", "cohort", `${COHORT}; on several servers redlock(name)`),
   openQuorum: connectQuorum,
   openCluster: connectCluster,
 };
 
-/** First come, first served over all processes. */
+/** First come, first served across all processes. */
 export const holdfastStrict: Adapter = adapter(
   "holdfast/strict",
   "ioredis",
@@ -20,7 +20,7 @@ export const holdfastStrict: Adapter = adapter(
   'fairness "strict", waitMs Infinity',
 );
 
-/** By `run`, which does not await the release. Its `release` ends the work. */
+/** `run`, which does not wait for the release. `release` ends the work. */
 export const holdfastBackground: Adapter = {
   ...adapter("holdfast/background", "ioredis", "cohort", 'run(work, { release: "background" })'),
   onlyFree: "its release matters only when nobody waits",
@@ -50,7 +50,7 @@ export const holdfastBackground: Adapter = {
   },
 };
 
-/** Ends the run of a contestant whose release failed, because its figures would be worth nothing. */
+/** Ends the process when a release failed, because the figures would be worthless. */
 function fail(error: unknown): never {
   console.error(error);
   process.exit(1);
@@ -59,7 +59,7 @@ function fail(error: unknown): never {
 /** On node-redis. */
 export const holdfastNodeRedis: Adapter = adapter("holdfast/node-redis", "node-redis", "cohort", COHORT);
 
-/** On GLIDE, whose connections cannot be duplicated; it asks again in place of being told, as no row waits with it. */
+/** On GLIDE, whose connections cannot be duplicated. It polls instead of subscribing, but no row has waiters on GLIDE. */
 export const holdfastGlide: Adapter = adapter("holdfast/glide", "glide", "cohort", `${COHORT}, no subscriber`);
 
 type OwnClient = Exclude<Client, "no client" | "its own client">;

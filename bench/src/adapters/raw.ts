@@ -1,6 +1,6 @@
 /**
- * The least that any lock can do: `SET key value NX PX` to take it, compare-and-delete to give it back. No token,
- * no queue, no renewal. Everything else is measured as a ratio to this, on the same client.
+ * The minimum that any lock must do: `SET key value NX PX` to acquire and compare-and-delete to release. No token,
+ * no queue, no renewal. Everything else is measured as a ratio to this on the same client.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,7 +8,7 @@ import type { Cluster, Redis } from "ioredis";
 import type { Adapter, Connection, Contestant, Held } from "./adapter.js";
 import { newGlide, newIoredis, newIoredisCluster, newNodeRedis } from "./client.js";
 
-/** What is usual where waiting is polling: 10 ms on average, spread so that callers do not march in step. */
+/** A usual polling interval: 10 ms on average, with jitter so that callers do not poll in step. */
 const RETRY_MIN_MS = 5;
 const RETRY_MAX_MS = 15;
 const SETTINGS = "SET NX PX and compare-and-delete by EVALSHA; polls every 5 to 15 ms";
@@ -20,13 +20,13 @@ const SHA1 = createHash("sha1").update(COMPARE_AND_DELETE).digest("hex");
 
 /** The two commands in the API of one client library. */
 interface Commands {
-  /** Null if another caller has it. */
+  /** Null if another caller holds the lock. */
   take(key: string, owner: string): Promise<unknown>;
   giveBack(key: string, owner: string): Promise<unknown>;
   close(): Promise<unknown>;
 }
 
-/** See the file header; on ioredis. */
+/** On ioredis. */
 export const raw: Adapter = {
   name: "raw",
   role: "raw",
@@ -43,7 +43,7 @@ export const raw: Adapter = {
   },
 };
 
-/** See the file header; on node-redis. */
+/** On node-redis. */
 export const rawNodeRedis: Adapter = {
   name: "raw/node-redis",
   role: "raw",
@@ -61,7 +61,7 @@ export const rawNodeRedis: Adapter = {
   },
 };
 
-/** See the file header; on GLIDE. */
+/** On GLIDE. */
 export const rawGlide: Adapter = {
   name: "raw/glide",
   role: "raw",
@@ -96,7 +96,7 @@ function commandsOf(client: Redis | Cluster, { leaseMs }: Connection): Commands 
   };
 }
 
-/** Acquired if a majority granted it. Grants of a minority are released, so that no caller waits until they expire. */
+/** Acquired if a majority granted it. Grants by a minority are released, so that no caller waits for them to expire. */
 function onAll(servers: readonly Commands[]): Commands {
   const giveBack = (key: string, owner: string): Promise<unknown> =>
     Promise.all(servers.map((server) => server.giveBack(key, owner)));

@@ -1,7 +1,7 @@
 import type { Adapter } from "./adapter.js";
 import { newIoredis, newIoredisOn } from "./client.js";
 
-/** redis-semaphore's Mutex, and its RedlockMutex, renewed as by default. */
+/** redis-semaphore's Mutex and RedlockMutex, with their default renewal. */
 export const redisSemaphore: Adapter = {
   name: "redis-semaphore",
   role: "peer",

@@ -4,7 +4,7 @@ import { newIoredis, newIoredisOn } from "./client.js";
 
 const POLLING = { retryAttempts: 1e9, retryDelay: 10 };
 
-/** redlock-universal's lock on one server in the mode that it calls fastest, and on several; polling as often as the others. */
+/** redlock-universal: on one server in the mode that it calls fastest, and on several. It polls as often as the others. */
 export const redlockUniversal: Adapter = {
   name: "redlock-universal",
   role: "peer",
@@ -41,7 +41,7 @@ async function take(lock: Lock): Promise<Held> {
   const handle = await lock.acquire();
   return {
     async release() {
-      if (!(await lock.release(handle))) throw new Error("redlock-universal: it was not held any more");
+      if (!(await lock.release(handle))) throw new Error("redlock-universal: the lock was no longer held");
     },
   };
 }

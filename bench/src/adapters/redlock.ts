@@ -1,7 +1,7 @@
 import type { Adapter, Connection, Contestant } from "./adapter.js";
 import { newIoredisOn } from "./client.js";
 
-/** redlock 5, by `acquire` and `release`; polling as often as the others, in place of every 200 ms. */
+/** redlock 5, with `acquire` and `release`. It polls as often as the others instead of every 200 ms. */
 export const redlock: Adapter = {
   name: "redlock",
   role: "peer",

@@ -1,13 +1,13 @@
-/** What the library sends to renew leases; asked of it, so that it is what is sent. */
+/** The calls with which the library renews leases, recorded from the library so that they stay current. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Reply, Script, Store } from "holdfast";
 import type { Call } from "./scripts.js";
 
-/** A lease that is long enough to be renewed together with others, and short enough that this is not long waited for. */
+/** Long enough that leases are renewed together, and short enough that the renewal comes soon. */
 const LEASE_MS = 15_000;
 const GIVE_UP_MS = 2 * LEASE_MS;
 const LOOK_MS = 50;
-/** What a server would answer: a renewal needs a token that looks like one. */
+/** A plausible token, as a server would reply. A renewal needs one. */
 const TOKEN = 1_763_711_220_000_000;
 
 /** One lease on the server, and the call that renews it alone. */
@@ -25,7 +25,7 @@ export interface Renewals {
   readonly together: readonly Call[];
 }
 
-/** Holds so many leases on a store that only listens, and renews each of them alone; how they are renewed together is overheard. */
+/** Holds leases on a store that only records calls. Records the calls that renew each alone, and all of them together. */
 export async function renewalsOf(leases: number): Promise<Renewals> {
   const { createHoldfast } = await import("holdfast");
   const alone = new Map<string, LeaseCall>();
@@ -53,15 +53,15 @@ export async function renewalsOf(leases: number): Promise<Renewals> {
   while (largest === undefined && performance.now() < giveUpAtMs) await sleep(LOOK_MS);
   for (const lease of held) await lease.extend(LEASE_MS);
   await holdfast.close();
-  if (largest === undefined || alone.size !== leases) throw new Error("the leases were not renewed as was expected");
+  if (largest === undefined || alone.size !== leases) throw new Error("the leases were not renewed as expected");
   const calls = [...alone.values()];
   return { leaseMs: LEASE_MS, alone: calls, together: inRequests(calls, largest) };
 }
 
 /**
- * The requests that renew all of these leases together, each as large as the one that was overheard.
+ * The requests that renew all of these leases together, each as large as the recorded one.
  *
- * @throws Error  that one would have been another
+ * @throws Error  the recorded request has other keys or arguments than one built here
  */
 function inRequests(alone: readonly LeaseCall[], { script, keys, args }: Call): Call[] {
   const requestFor = (leases: readonly LeaseCall[]): Call => ({
@@ -73,7 +73,7 @@ function inRequests(alone: readonly LeaseCall[], { script, keys, args }: Call): 
   const again = requestFor(alone.filter(({ lock }) => overheard.has(lock)));
   const wordsOf = (call: Pick<Call, "keys" | "args">): string =>
     [...call.keys, ...call.args].join(" ").split(" ").sort().join(" ");
-  if (wordsOf(again) !== wordsOf({ keys, args })) throw new Error(`${script.name} has other keys or arguments by now`);
+  if (wordsOf(again) !== wordsOf({ keys, args })) throw new Error(`${script.name} has changed its keys or arguments`);
   const size = keys.length / 2;
   return Array.from({ length: Math.ceil(alone.length / size) }, (_, i) =>
     requestFor(alone.slice(i * size, (i + 1) * size)),

@@ -1,7 +1,6 @@
 /**
- * The two scripts of an uncontended mutex, sent by the bare client: what the protocol costs on the wire and on the server, before any
- * line of the library. No renewal, no queue, no deadline. Between this and `raw` lies the server; between this and `holdfast`,
- * the library.
+ * The two scripts of an uncontended mutex, sent by the bare client: the cost of the protocol without the library. No
+ * renewal, no queue, no deadline. The difference to `raw` is server time; the difference to `holdfast` is the library.
  */
 import { randomBytes } from "node:crypto";
 import type { Reply, Script, Store } from "holdfast";
@@ -16,11 +15,11 @@ export interface Call {
 }
 
 const NAME = "order";
-/** What a server would answer: the release needs a token that looks like one. */
+/** A plausible token, as a server would reply. The release needs one. */
 const TOKEN = 1_763_711_220_000_000;
 const NOT_RUN = "it measures only free locks";
 
-/** See the file header; on ioredis. */
+/** On ioredis. */
 export const scripts: Adapter = {
   name: "holdfast/scripts",
   role: "own",
@@ -45,8 +44,8 @@ export const scripts: Adapter = {
         last += 1;
         const owner = `${owners}/${last}/${connection.leaseMs}/1`;
         const first = await send(acquire, name, { owner, leaseMs: connection.leaseMs });
-        if (typeof first !== "number") throw new Error(`${name} is held, which was to be free`);
-        // An acquire answers the first token that it reserved, and a release compares the last one.
+        if (typeof first !== "number") throw new Error(`${name} is held, but should be free`);
+        // An acquire returns the first token that it reserved, and a release compares the last one.
         const token = first + reserved - 1;
         return {
           async release() {
@@ -61,7 +60,7 @@ export const scripts: Adapter = {
   },
 };
 
-/** What the library sends for a free mutex; asked of it, so that it is always what is sent. */
+/** The calls that the library sends for a free mutex, recorded from the library so that they stay current. */
 export async function callsOfAPair(): Promise<[Call, Call]> {
   const { createHoldfast } = await import("holdfast");
   const calls: Call[] = [];
@@ -80,7 +79,7 @@ export async function callsOfAPair(): Promise<[Call, Call]> {
   await holdfast.close();
   const [acquire, release] = calls;
   if (acquire?.script.name !== "mutex/acquire" || release?.script.name !== "mutex/release" || calls.length !== 2) {
-    throw new Error(`a free mutex was to be two calls, not ${calls.map(({ script }) => script.name).join(", ")}`);
+    throw new Error(`a free mutex should take two calls, not ${calls.map(({ script }) => script.name).join(", ")}`);
   }
   return [acquire, release];
 }

@@ -6,7 +6,7 @@ import { freeLocksCurve, type OnRun, processesCurve, waitersCurve } from "./thro
 
 /** A curve that can be measured. */
 export interface CurvePlan {
-  /** The word after `--curves --only`, and the name of its picture. */
+  /** The name for `--curves --only`, and of its picture. */
   readonly name: string;
   /** Length of one run, unless the command line says otherwise. */
   readonly seconds: number;
@@ -14,7 +14,7 @@ export interface CurvePlan {
 }
 
 const SECONDS = 1;
-/** A third of the lease: each is renewed once in this time. */
+/** A third of the lease, so that each lease is renewed once. */
 const WATCHED_SECONDS = 10;
 
 /** Every curve. */

@@ -1,32 +1,32 @@
-/** Where a line bends, and what was used up there: said from what was measured at that point, and from nothing else. */
+/** Where a line bends, and which resource is the limit there, judged only by the measurements at that point. */
 
 /** What was measured at one size. */
 export interface Load {
   readonly x: number;
   /** Sections, or pairs, per second. */
   readonly rate: number;
-  /** Shares of one core, in percent: of all servers together, and of all processes of callers. */
+  /** Percent of one core: all servers together, and all callers' processes together. */
   readonly serverPercent: number;
   readonly callersPercent: number;
-  /** That of the server that is used most. */
+  /** Percent of one core used by the busiest server. */
   readonly busiestPercent: number;
   readonly servers: number;
-  /** How many processes the callers are in. */
+  /** The number of processes that the callers run in. */
   readonly processes: number;
-  /** Used by neither of them: by whatever else this machine did. */
+  /** Percent of one core used by other programs on this machine. */
   readonly othersPercent: number;
 }
 
-/** Below this share of what was expected a line has bent. */
+/** A line bends where it falls below this share of the expected rate. */
 const BENT = 0.8;
 /** A core with this utilization has no capacity left. */
 const FULL_PERCENT = 90;
-/** So much for others, and what is seen may be their work. */
+/** With this much used by other programs, they may have caused the result. */
 const BUSY_PERCENT = 30;
 const PERCENT = 100;
 const US_PER_SECOND = 1e6;
 
-/** The first size at which the rate falls below what was reached before; undefined where it never does. */
+/** The first size at which the rate falls below the best rate so far. Undefined if it never falls. */
 export function fallOf(loads: readonly Load[]): { readonly before: Load; readonly at: Load } | undefined {
   let best = loads[0];
   for (const load of loads) {
@@ -45,7 +45,7 @@ export function kneeOf(loads: readonly Load[]): { readonly before: Load; readonl
   return undefined;
 }
 
-/** What was used up at a size, with a machine of so many cores. */
+/** Describes which resource was the limit at a size, on a machine with this number of cores. */
 export function limitOf(load: Load, cores: number): string {
   const { serverPercent, busiestPercent, servers, callersPercent, processes, othersPercent } = load;
   const used =
@@ -59,11 +59,11 @@ export function limitOf(load: Load, cores: number): string {
     return `${shares}, all that ${cores} cores have`;
   if (callersPercent / processes >= FULL_PERCENT) return `${shares}: a caller's one thread is near its limit`;
   if (isDisturbed(load))
-    return `${shares}, while others use ${whole(othersPercent)} %: this machine was not quiet, which may be all that is seen here`;
-  return `${shares}: neither is used up, and others use ${whole(othersPercent)} %, so that the rest is waiting for the way between them`;
+    return `${shares}, while other programs use ${whole(othersPercent)} %: the machine was not idle, which may explain the result`;
+  return `${shares}: neither is at its limit, and other programs use ${whole(othersPercent)} %, so the rest is latency between them`;
 }
 
-/** What a section, or a pair, costs at a size, in µs of a core. */
+/** The cost of a section or a pair at a size, in µs of a core. */
 export function costsOf({ rate, serverPercent, callersPercent }: Load): {
   readonly callersUs: number;
   readonly serverUs: number;
@@ -72,18 +72,18 @@ export function costsOf({ rate, serverPercent, callersPercent }: Load): {
   return { callersUs: us(callersPercent), serverUs: us(serverPercent) };
 }
 
-/** The same in words. */
+/** The costs in words. */
 export function costOf(load: Load): string {
   const { callersUs, serverUs } = costsOf(load);
   return `${threeDigits(callersUs)} µs of the callers and ${threeDigits(serverUs)} µs of the server`;
 }
 
-/** Whether others used so much that what was measured may be their work. */
+/** Whether other programs used so much that they may have caused the result. */
 export function isDisturbed({ othersPercent }: Load): boolean {
   return othersPercent >= BUSY_PERCENT;
 }
 
-/** Rounds to the number of digits that such a measurement justifies. */
+/** Rounds to three significant digits, which is as precise as these measurements are. */
 export function threeDigits(value: number): string {
   return Number(value.toPrecision(3)).toLocaleString("en-US");
 }

@@ -1,4 +1,4 @@
-/** How memory and renewal load go with the number of leases that one process holds. */
+/** How memory and renewal load depend on the number of leases that one process holds. */
 
 import type { Conditions } from "../measurements/entry.js";
 import { type Held, runLeases } from "../measurements/leases.js";
@@ -6,19 +6,19 @@ import type { Curve } from "./report.js";
 import type { OnRun } from "./throughput.js";
 
 const LEASES = [1, 10, 100, 1_000, 10_000, 100_000];
-/** Below so many, what else the process does in that time is more than the leases. */
+/** With fewer leases, the other work of the process outweighs theirs. */
 const TELLING = 1_000;
 const BENT = 1.25;
 const RENEWALS_PER_LEASE = 3;
 
-/** One process, ever more leases. */
+/** One process with more and more leases. */
 export async function leasesCurve(conditions: Conditions, onRun: OnRun): Promise<Curve> {
   const betweenRenewalsSeconds = conditions.connection.leaseMs / 1_000 / RENEWALS_PER_LEASE / 2;
   const points: { readonly x: number; readonly held: Held }[] = [];
   for (const leases of LEASES) {
     onRun(`leases: ${leases}`);
-    // Few leases are granted and renewed at the same time. A measurement that began with them would end with them, so it
-    // begins between two renewals.
+    // A few leases are all granted, and later renewed, at the same moment. The measurement starts between two renewals, so
+    // that none falls on its start or end.
     const held = await runLeases("holdfast", { ...conditions, leases }, betweenRenewalsSeconds);
     points.push({ x: leases, held });
   }
@@ -59,10 +59,10 @@ function sentence(
   const growth = cost(last) / cost(first);
   const words = `From ${first.x.toLocaleString("en-US")} to ${last.x.toLocaleString("en-US")} leases the load of the ${name} goes from ${of(first.held).toFixed(1)} to ${of(last.held).toFixed(1)} % of a core`;
   if (growth > BENT)
-    return `${words}: ${growth.toFixed(2)} × as much for each lease, so that it grows faster than they do.`;
+    return `${words}: ${growth.toFixed(2)} × as much for each lease, so the load grows faster than their number.`;
   if (growth < 1 / BENT)
-    return `${words}: ${growth.toFixed(2)} × as much for each lease, since what it does in any case is shared by more.`;
-  return `${words}: the same for each lease, so that it does not bend.`;
+    return `${words}: ${growth.toFixed(2)} × as much for each lease, because more leases share the fixed cost.`;
+  return `${words}: the same for each lease, so the growth is linear.`;
 }
 
 function bytes(leases: number, perLease: number): string {

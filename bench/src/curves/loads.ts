@@ -1,4 +1,4 @@
-/** What is measured at a point of a curve: a rate, and who used the processor meanwhile. */
+/** What is measured at a point of a curve: a rate, and the processor time used meanwhile. */
 import type { Connection } from "../adapters/adapter.js";
 import { Crew } from "../crew.js";
 import { machineSeconds } from "../machine.js";
@@ -11,9 +11,9 @@ import type { Load } from "./bend.js";
 
 const US_PER_PERCENT_SECOND = 1e4;
 const PERCENT = 100;
-/** However short a run is. Each name must have been used, because the first use costs more in a cluster. */
+/** Minimum for short runs. The warm-up must use each name, because the first use of a name in a cluster costs more. */
 const WARM_UP_SECONDS = 1;
-/** A guard; on a busy machine it may well take longer than a second. */
+/** A generous limit, because warming up can take much longer than a second on a busy machine. */
 const WARM_UP_WITHIN_MS = 60_000;
 
 /** Processor time in one run. */
@@ -22,11 +22,11 @@ export interface Used {
   readonly serverSeconds: readonly number[];
   /** Of all callers' processes together. */
   readonly callersUs: number;
-  /** Of everybody on this machine. */
+  /** Of all processes on this machine. */
   readonly machineSeconds: number;
 }
 
-/** The same as shares of one core. */
+/** Converts processor times to shares of one core. */
 export function shares(
   { serverSeconds, callersUs, machineSeconds: everybody }: Used,
   seconds: number,
@@ -39,11 +39,11 @@ export function shares(
   return { serverPercent, busiestPercent, servers: percents.length, callersPercent, othersPercent };
 }
 
-/** The median of each number, over runs of the same. @param loads  at least one */
+/** The median of each number over repeated runs. @param loads  at least one */
 export function middle<Some extends Load>(loads: readonly Some[]): Some {
   const [first] = loads;
   if (first === undefined) throw new RangeError("loads must be at least one; got none");
-  // All fields of such a point are numbers.
+  // All fields of a load are numbers.
   const names = Object.keys(first) as (keyof Some)[];
   const medians = names.map((name) => [
     name,
@@ -55,7 +55,7 @@ export function middle<Some extends Load>(loads: readonly Some[]): Some {
   return Object.fromEntries(medians) as Some;
 }
 
-/** Who acquires and releases free locks, and where. */
+/** Options of a run that acquires and releases free locks. */
 export interface PairsOptions {
   readonly name: string;
   readonly connection: Connection;
@@ -66,13 +66,13 @@ export interface PairsOptions {
   readonly seconds: number;
 }
 
-/** What a run of free locks came to. */
+/** The result of a run of free locks. */
 export interface PairsLoad extends Omit<Load, "x"> {
-  /** How often servers read from a connection for one pair: the less, the more requests came together. */
+  /** How often servers read from a connection per pair. The lower, the more requests arrived together. */
   readonly readsPerPair: number;
 }
 
-/** Runs it once, with processes of its own. */
+/** Runs it once, in new processes. */
 export async function runPairs(options: PairsOptions): Promise<PairsLoad> {
   const { name, connection, servers, processes, parallel, seconds } = options;
   const crew = await Crew.start({ name, connection, processes });

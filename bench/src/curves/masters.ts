@@ -1,8 +1,8 @@
 /**
- * How the speed of free locks goes with the masters of a cluster, from one client process and from two.
+ * How the speed of free locks depends on the number of masters of a cluster, with one client process and with two.
  *
- * It has to grow until the client is the limit. Where that is depends on what a pair costs client and server, so both
- * are measured: on a machine whose cores all of them share, the cores are used up long before.
+ * It should grow until the client is the limit. Where that is depends on the cost of a pair for client and server, so both
+ * costs are measured. If client and masters share the cores of one machine, the cores are exhausted long before.
  */
 import { startCluster } from "../cluster.js";
 import type { Conditions } from "../measurements/entry.js";
@@ -15,30 +15,30 @@ import type { OnRun } from "./throughput.js";
 const MASTERS = [1, 2, 3, 4, 6];
 const CONTESTANTS = ["holdfast", "raw"];
 const PROCESSES = [1, 2];
-/** Enough at a time that six masters all have something to do. */
+/** Enough in parallel to keep six masters busy. */
 const PARALLEL_PER_PROCESS = 128;
 const US_PER_SECOND = 1e6;
-/** Less than this is the same, on a machine that is never quite quiet. */
+/** A smaller ratio counts as no change, because the machine is never quite idle. */
 const SAME = 1.25;
 
-/** What is measured on so many masters. */
+/** The measurement with one number of masters. */
 export interface MastersLoad extends PairsLoad, Load {}
 
-/** One contestant in so many client processes, by masters. */
+/** One contestant with a number of client processes: a load for each number of masters. */
 export interface MastersLine {
   readonly name: string;
   readonly processes: number;
   readonly loads: readonly MastersLoad[];
 }
 
-/** A cluster for each number of masters, all contestants on it; then again. */
+/** In each repetition, starts a cluster for each number of masters and runs all contestants on it. */
 export async function mastersCurve(conditions: Conditions, cores: number, onRun: OnRun): Promise<Curve> {
   const all = PROCESSES.flatMap((processes) => CONTESTANTS.map((name) => ({ name, processes })));
   const runs = new Map(all.map((line) => [line, MASTERS.map((): MastersLoad[] => [])]));
   for (let repetition = 0; repetition < conditions.repetitions; repetition += 1)
     for (const [place, masters] of MASTERS.entries()) {
       onRun(`masters: ${masters}`);
-      // No replica was promoted there, so it grants from the beginning.
+      // The cluster grants immediately, because no replica of it was promoted.
       const servers = await startCluster(masters);
       try {
         for (const line of all) {
@@ -63,7 +63,7 @@ async function runOn(
   return { x: servers.length, ...(await runPairs(options)) };
 }
 
-/** The curve that these lines are, on a machine of so many cores. */
+/** Makes a curve of these lines, measured on a machine with this number of cores. */
 export function curveOf(lines: readonly MastersLine[], cores: number): Curve {
   return {
     name: "masters",
@@ -106,7 +106,7 @@ function lineName({ name, processes }: Omit<MastersLine, "loads">): string {
   return processes === 1 ? name : `${name}, ${processes} processes`;
 }
 
-/** The size up to which a line grows, and which resource was used up there. */
+/** Describes the size up to which a line grows, and which resource is the limit there. */
 function growthOf(line: MastersLine, cores: number): string {
   const knee = kneeOf(line.loads);
   if (knee === undefined) return `${lineName(line)} grows with the masters up to ${line.loads.at(-1)?.x ?? 0}.`;
@@ -117,7 +117,7 @@ function growthOf(line: MastersLine, cores: number): string {
   );
 }
 
-/** How far it could grow if each process had its own core, by the cost of a pair; and how far it can grow here. */
+/** Describes, by the cost of a pair, how far a line could grow if each process had its own core, and how far it can here. */
 function reachOf({ name, loads }: MastersLine, cores: number): string {
   const [first] = loads;
   const last = loads.at(-1);
@@ -126,19 +126,19 @@ function reachOf({ name, loads }: MastersLine, cores: number): string {
   const masters = serverUs / callersUs;
   const kept =
     masters > 1
-      ? `one client process can keep ${masters.toFixed(1)} masters busy: up to there more of them help it, and then it is the limit itself`
-      : `one client process can keep ${masters.toFixed(2)} of a master busy, so that a second master brings it nothing; ` +
-        `${(1 / masters).toFixed(1)} processes use one master up, and only more of them gain from more masters`;
+      ? `one client process can keep ${masters.toFixed(1)} masters busy; with more masters, the client is the limit`
+      : `one client process can keep ${masters.toFixed(2)} of a master busy, so it gains nothing from a second master; ` +
+        `${(1 / masters).toFixed(1)} processes saturate one master, and only more processes gain from more masters`;
   const here = (load: Load): string => {
     const costs = costsOf(load);
     return threeDigits((cores * US_PER_SECOND) / (costs.callersUs + costs.serverUs));
   };
   return [
     `A pair of ${name} costs the client ${threeDigits(callersUs)} µs of a core and the server ${threeDigits(serverUs)} µs, on one master.`,
-    `With a core of its own, a client process could send ${threeDigits(US_PER_SECOND / callersUs)} pairs/s, and a master do ${threeDigits(US_PER_SECOND / serverUs)}: ${kept}.`,
+    `With a core of its own, a client process could send ${threeDigits(US_PER_SECOND / callersUs)} pairs/s, and a master could serve ${threeDigits(US_PER_SECOND / serverUs)}: ${kept}.`,
     ...dearer(first, last),
     `Clients and masters share ${cores} cores here, which are enough for ${here(first)} pairs/s on one master and ${here(last)} on ${last.x}, however many processes there are.`,
-    ...(isDisturbed(first) ? ["This machine was not quiet, which makes all of it dearer than it is."] : []),
+    ...(isDisturbed(first) ? ["The machine was not idle, so all costs appear higher than they are."] : []),
   ].join(" ");
 }
 
@@ -147,11 +147,11 @@ function dearer(first: MastersLoad, last: MastersLoad): string[] {
   const [few, many] = [costsOf(first), costsOf(last)];
   const growth = (many.callersUs + many.serverUs) / (few.callersUs + few.serverUs);
   if (growth < SAME) return [];
-  const costs = `On ${last.x} it costs ${threeDigits(many.callersUs)} and ${threeDigits(many.serverUs)} µs, ${growth.toFixed(2)} × as much together`;
+  const costs = `On ${last.x} it costs ${threeDigits(many.callersUs)} and ${threeDigits(many.serverUs)} µs, ${growth.toFixed(2)} × as much in total`;
   if (last.readsPerPair / first.readsPerPair < SAME) return [`${costs}.`];
   return [
-    `${costs}: fewer requests arrive together, so that servers read ${last.readsPerPair.toFixed(2)} times a pair ` +
-      `from their connections, not ${first.readsPerPair.toFixed(2)} times.`,
+    `${costs}: fewer requests arrive together, so servers read ${last.readsPerPair.toFixed(2)} times per pair ` +
+      `from their connections instead of ${first.readsPerPair.toFixed(2)} times.`,
   ];
 }
 

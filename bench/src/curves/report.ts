@@ -5,7 +5,7 @@ export interface CurveReport {
   readonly curves: readonly MeasuredCurve[];
 }
 
-/** Under what it was measured: each may be measured by itself. */
+/** The conditions of a curve. Each curve has its own, because curves can be measured separately. */
 export interface CurveConditions {
   readonly machine: Machine;
   readonly autoPipelining: boolean;
@@ -13,19 +13,19 @@ export interface CurveConditions {
   readonly repetitions: number;
 }
 
-/** A curve, and under what it was measured. */
+/** A curve and the conditions that it was measured under. */
 export interface MeasuredCurve extends Curve {
   readonly conditions: CurveConditions;
 }
 
-/** How something grows with something else. */
+/** How one quantity depends on another. */
 export interface Curve {
   readonly name: string;
   readonly title: string;
-  /** Names of the columns of the table; `y` is that of the picture. */
+  /** Names of the axes of the picture, and of the columns of the table. */
   readonly figures: { readonly x: string; readonly y: string; readonly columns: readonly string[] };
   readonly lines: readonly CurveLine[];
-  /** Where each line bends and what was used up there, from what was measured. */
+  /** Where each line bends, and which resource is the limit there. */
   readonly sentences: readonly string[];
 }
 
@@ -35,14 +35,14 @@ export interface CurveLine {
   readonly points: readonly CurvePoint[];
 }
 
-/** One point: what is drawn, and what stands in the table. */
+/** One point of the picture, and its cells in the table. */
 export interface CurvePoint {
   readonly x: number;
   readonly y: number;
   readonly cells: readonly string[];
 }
 
-/** A curve on paper. */
+/** A curve as text. */
 export function curveText({ title, figures, lines, sentences }: Curve): string {
   const points = lines.flatMap(({ name, points: own }) =>
     own.map(({ x, cells }) => [name, x.toLocaleString("en-US"), ...cells]),

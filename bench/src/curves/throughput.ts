@@ -11,10 +11,10 @@ const CALLERS_PER_PROCESS = 25;
 const PARALLEL_PER_PROCESS = 32;
 const OWN = ["holdfast", "holdfast/strict"];
 
-/** Told what is measured next. */
+/** Called with a description of what is measured next. */
 export type OnRun = (words: string) => void;
 
-/** One name, ever more waiters, two processes. */
+/** One name, two processes, more and more waiters. */
 export async function waitersCurve(conditions: Conditions, cores: number, onRun: OnRun): Promise<Curve> {
   const lines = await measured(WAITERS, OWN, conditions.repetitions, async (name, waiters) => {
     onRun(`waiters: ${name} ${waiters}`);
@@ -37,7 +37,7 @@ export async function waitersCurve(conditions: Conditions, cores: number, onRun:
   };
 }
 
-/** One name, ever more processes. */
+/** One name, more and more processes. */
 export async function processesCurve(conditions: Conditions, cores: number, onRun: OnRun): Promise<Curve> {
   const lines = await measured(PROCESSES, OWN, conditions.repetitions, async (name, processes) => {
     onRun(`processes: ${name} ${processes}`);
@@ -51,7 +51,7 @@ export async function processesCurve(conditions: Conditions, cores: number, onRu
     sentences: lines.map(({ name, loads }) => {
       const fall = fallOf(loads);
       if (fall === undefined)
-        return `${name} never falls below 0.8 of its best up to ${size(loads.at(-1))} processes; on one name there is nothing to gain from more of them.`;
+        return `${name} stays above 0.8 × its best rate up to ${size(loads.at(-1))} processes; more processes cannot speed up one name.`;
       const { before, at } = fall;
       return (
         `${name} falls to ${(at.rate / before.rate).toFixed(2)} × between ${size(before)} and ${size(at)} processes: a section ` +
@@ -61,7 +61,7 @@ export async function processesCurve(conditions: Conditions, cores: number, onRu
   };
 }
 
-/** Free locks, ever more processes. */
+/** Free locks, more and more processes. */
 export async function freeLocksCurve(conditions: Conditions, cores: number, onRun: OnRun): Promise<Curve> {
   const names = ["raw", "holdfast"];
   const lines = await measured(PROCESSES, names, conditions.repetitions, async (name, processes) => {
@@ -91,7 +91,7 @@ interface LoadLine {
   readonly loads: readonly Load[];
 }
 
-/** Every size of every name in turn, then again; medians of each. */
+/** Runs every size with every name once per repetition, and returns the medians. */
 async function measured(
   sizes: readonly number[],
   names: readonly string[],

@@ -1,4 +1,4 @@
-/** bench/docs/benchmarks.md, made of what was measured and of nothing else, so that it cannot say what was not. */
+/** Generates bench/docs/benchmarks.md from the recorded measurements alone. */
 import type { Comparison } from "../compare.js";
 import type { CurveReport, MeasuredCurve } from "../curves/report.js";
 import {
@@ -14,7 +14,7 @@ import { HEADS, heaviestText, type ProfileReport, cellsOf as profileCells } from
 import { environment, type Report, shown, verdict } from "../report.js";
 import type { Outcome } from "../results.js";
 
-/** Measured so far; any of them may be missing. */
+/** The measurements recorded so far. Any of them may be missing. */
 export interface Numbers {
   readonly report: Report | undefined;
   readonly curves: CurveReport | undefined;
@@ -22,7 +22,7 @@ export interface Numbers {
   readonly moments: MomentsReport | undefined;
 }
 
-/** The whole document; pictures are in the folder beside it. */
+/** The whole document. Its pictures are in the folder next to it. */
 export function markdown({ report, curves, profiles, moments }: Numbers): string {
   const parts = [
     "# Benchmarks",
@@ -102,7 +102,7 @@ function cellsOf({ figures }: Comparison, { name, summaries }: Outcome): readonl
   ];
 }
 
-/** Who was not measured, by the reason. */
+/** The entries that were not measured, grouped by reason. */
 function notes(outcomes: readonly Outcome[]): readonly string[] {
   const reasons = new Map<string, string[]>();
   for (const { name, trouble } of outcomes)

@@ -1,4 +1,4 @@
-/** Writes bench/docs/benchmarks.md and the folder beside it: numbers as JSON, and the pictures made of them. */
+/** Writes bench/docs/benchmarks.md, and the folder next to it with the numbers as JSON and the pictures drawn from them. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CurveReport, MeasuredCurve } from "../curves/report.js";
@@ -17,12 +17,12 @@ const PROFILES = "profiles.json";
 const MOMENTS = "moments.json";
 const SHOWN_MS = 20;
 
-/** What is drawn of is not what was measured, and is long. */
+/** A JSON replacer that leaves out the sections: they are long, and only needed for a picture. */
 export function withoutSections(key: string, value: unknown): unknown {
   return key === "sections" ? undefined : value;
 }
 
-/** Writes the results of all measurements, and the document again. */
+/** Writes the results of all measurements, and regenerates the document. */
 export function writeReport(folder: string, report: Report): void {
   const own = folderIn(folder);
   for (const comparison of report.comparisons) {
@@ -37,7 +37,7 @@ export function writeReport(folder: string, report: Report): void {
   writeDocument(folder);
 }
 
-/** Writes the curves, and the document again. Those that were not measured this time stay, each with its conditions. */
+/** Writes the curves, and regenerates the document. Curves that were not measured this time stay, with their conditions. */
 export function writeCurves(folder: string, report: CurveReport): void {
   const own = folderIn(folder);
   for (const { name, title, figures, lines: all } of report.curves)
@@ -47,13 +47,13 @@ export function writeCurves(folder: string, report: CurveReport): void {
   writeDocument(folder);
 }
 
-/** Writes where the processor time goes, and the document again. */
+/** Writes the profiles, and regenerates the document. */
 export function writeProfiles(folder: string, report: ProfileReport): void {
   writeFileSync(join(folderIn(folder), PROFILES), `${JSON.stringify(report, null, 2)}\n`);
   writeDocument(folder);
 }
 
-/** Writes when each step of a hand-over happens, and the document again. */
+/** Writes the times of the steps of a hand-over, and regenerates the document. */
 export function writeMoments(folder: string, report: MomentsReport): void {
   writeFileSync(join(folderIn(folder), MOMENTS), `${JSON.stringify(report, null, 2)}\n`);
   writeDocument(folder);
@@ -74,7 +74,7 @@ function writeDocument(folder: string): void {
   writeFileSync(join(folder, "benchmarks.md"), documentOf(folder));
 }
 
-/** Those that were there, each replaced where it was measured again, then those that are new. */
+/** The earlier curves, replaced if they were measured again, followed by the new ones. */
 function merged(before: readonly MeasuredCurve[], now: readonly MeasuredCurve[]): readonly MeasuredCurve[] {
   const again = new Map(now.map((curve) => [curve.name, curve]));
   const isNew = ({ name }: MeasuredCurve): boolean => !before.some((curve) => curve.name === name);
@@ -96,7 +96,7 @@ function folderIn(folder: string): string {
   return own;
 }
 
-/** Only this file writes it; undefined if there is none yet. */
+/** Reads a file that this module wrote. Undefined if it does not exist yet. */
 function read<Content>(file: string): Content | undefined {
   try {
     return JSON.parse(readFileSync(file, "utf8")) as Content;

@@ -1,6 +1,6 @@
 /**
- * How long it takes in a real browser from opening the address of a console that was just started to the first lock on the page,
- * and to the whole list; and then from opening the address of its Clients page to the first client.
+ * Loads a newly started console in a real browser. Measures the time from opening its address to the first lock on the page
+ * and to the whole list, and then from opening the address of its Clients page to the first client.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ const MOST_MS = 2_000;
 const TOKEN = "only-for-this-benchmark";
 const SETUP = new URL("../../../scripts/setup.mjs", import.meta.url).href;
 
-/** Notes when the first row came, and when the page was called live. */
+/** Records when the first row appeared, and when the page showed that it is live. */
 const WATCH = `
   new MutationObserver(() => {
     const now = performance.now();
@@ -27,7 +27,6 @@ const WATCH = `
     if (document.querySelector('button[class="live live"]') !== null) globalThis.liveMs ??= now;
   }).observe(document, { subtree: true, childList: true, characterData: true, attributes: true });`;
 
-/** See the file header. */
 export const consolePage: Measurement = {
   name: "console",
   title: () => "first page of the console in Chromium, from entering its address",
@@ -68,7 +67,7 @@ async function prepare(count: number, server: Server | undefined): Promise<Prepa
   if (executablePath === undefined) throw new Error("chromium is missing: apt-get install chromium");
   await fill(server, count);
   const { main, remove } = await packedCommand();
-  // It is slow to load, and no other measurement needs it.
+  // Imported here, because it is slow to load and no other measurement needs it.
   const { chromium } = await import("playwright-core");
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--headless"] });
   const run = async (): Promise<readonly number[]> => {
@@ -91,7 +90,7 @@ async function prepare(count: number, server: Server | undefined): Promise<Prepa
   };
 }
 
-/** Writes locks as that many acquires leave them, in a fraction of the time. */
+/** Writes `count` locks directly, in the form in which acquires would leave them but in a fraction of the time. */
 async function fill({ control }: Server, count: number): Promise<void> {
   const holdfast = createHoldfast({ redis: control });
   const { owner } = await holdfast.mutex("many:first").acquire({ leaseMs: LEASE_MS });
@@ -130,7 +129,7 @@ async function open(browser: Browser, origin: string): Promise<readonly number[]
     await row.waitFor();
     await page.locator('button[class="live live"]').waitFor();
     const locks = await page.evaluate<readonly number[]>("[globalThis.firstMs, globalThis.liveMs]");
-    // From another document, because a change of the fragment alone does not load the page again.
+    // Via another document, because a change of the fragment alone does not reload the page.
     await page.goto("about:blank");
     await page.goto(`${origin}/#/clients`);
     await row.waitFor();

@@ -2,7 +2,7 @@
  * Many callers on one name, in several processes. They are restarted for each run, because leftovers of starved
  * callers of a peer (timers, waits, keys) would affect its next run.
  *
- * The start and end of every section are recorded by the clock of the machine and compared with all others, so
+ * The start and end of every section are recorded with the machine's clock and compared with all others, so
  * exclusion is checked during the measurement. In the last part of a run, sections yield to the event loop before they
  * end, because an overlap of empty sections would hardly be visible.
  */
@@ -16,41 +16,41 @@ import type { CrowdDone } from "../worker/orders.js";
 import { NUMBERS_PER_SECTION } from "../worker/section-log.js";
 import type { Conditions, Section } from "./entry.js";
 
-/** Until the code is compiled on a slow machine, and the largest crowd has asked once. */
+/** Long enough to compile the code on a slow machine, and for every caller of the largest crowd to ask once. */
 const WARM_UP_MS = 3_000;
 const CHECK_MS = 250;
 const LOCK = "hot";
 
-/** Which library, how many callers, and how long they hold. */
+/** Options of a crowd. */
 export interface CrowdOptions {
   readonly name: string;
-  /** What all of them want; absent: a name that only crowds use. */
+  /** The lock that all callers want. If absent, a name that only crowds use. */
   readonly lock?: string;
   readonly processes: number;
-  /** In each process. */
+  /** Per process. */
   readonly callers: number;
   readonly sectionMs: number;
-  /** How long they are at it before anything counts; absent: 3 s. */
+  /** Length of the warm-up before the measured time. 3 s if absent. */
   readonly warmUpMs?: number;
 }
 
-/** What a run of a crowd came to. */
+/** The result of a run of a crowd. */
 export interface CrowdRun {
-  /** Those that began in the measured time, in the order in which they began. */
+  /** The sections that began in the measured time, in order of their start. */
   readonly sections: readonly Section[];
   readonly fromMs: number;
   readonly untilMs: number;
-  /** Of those who were served last in the measured time, and of those who still waited at its end. */
+  /** The longest wait of callers that were served in the measured time or still waited at its end. */
   readonly longestWaitMs: number;
-  /** How many sections began during one wait, at most: of the same waits. */
+  /** The largest number of sections that began during one of these waits. */
   readonly longestWaitSections: number;
-  /** How often each caller was served, those who never were included. */
+  /** How often each caller was served, including callers that never were. */
   readonly shares: readonly number[];
   /** Processor time of all callers' processes in the measured time. */
   readonly processorUs: number;
-  /** Processor time of the server during the measurement. */
+  /** Processor time of the server in the measured time. */
   readonly serverSeconds: number;
-  /** Processor time of everybody on this machine in the measured time. */
+  /** Processor time of all processes on this machine in the measured time. */
   readonly machineSeconds: number;
 }
 
@@ -115,7 +115,7 @@ async function secondsBetween(
   };
 }
 
-/** Of all processes, in the order in which they began. */
+/** The sections of all processes, in order of their start. */
 export function sectionsOf(done: readonly Pick<CrowdDone, "sections">[]): Section[] {
   return done
     .flatMap(({ sections }, process) => read(sections, process))
@@ -131,7 +131,7 @@ function read(numbers: Float64Array, process: number): Section[] {
   return sections;
 }
 
-/** @throws Error  of sections in the order in which they began, one began before the one before it had ended */
+/** @param sections  in order of their start. @throws Error  a section began before the previous one had ended */
 export function checkExclusion(sections: readonly Section[]): void {
   for (let i = 1; i < sections.length; i += 1) {
     const before = sections[i - 1];
@@ -143,11 +143,11 @@ export function checkExclusion(sections: readonly Section[]): void {
 }
 
 /**
- * Returns how many sections began while one caller waited, at most.
+ * Returns the largest number of sections that began during one wait.
  *
- * @param all           all sections, in the order in which they began
- * @param counted       those whose waits count
- * @param waitingSince  since when callers wait that are not served before `untilMs`, in ms
+ * @param all           all sections, in order of their start
+ * @param counted       the sections whose waits count
+ * @param waitingSince  the start of each wait that is not over at `untilMs`, in ms
  */
 export function sectionsDuringLongestWait(
   all: readonly Pick<Section, "askedAtMs" | "startedAtMs">[],
@@ -160,7 +160,7 @@ export function sectionsDuringLongestWait(
   return largest([...served, ...open]);
 }
 
-/** How many sections began before this moment, by binary search. */
+/** Counts the sections that began before `atMs`, by binary search. */
 function startedBefore(all: readonly Pick<Section, "startedAtMs">[], atMs: number): number {
   let [low, high] = [0, all.length];
   while (low < high) {
@@ -171,7 +171,7 @@ function startedBefore(all: readonly Pick<Section, "startedAtMs">[], atMs: numbe
   return low;
 }
 
-/** `Math.max` takes no half million arguments. */
+/** `Math.max` cannot take half a million arguments. */
 function largest(values: readonly number[]): number {
   return values.reduce((most, value) => Math.max(most, value), 0);
 }

@@ -4,10 +4,10 @@ import { programOf } from "../adapters/foreign.js";
 import type { Conditions, Entry, Prepared } from "./entry.js";
 
 /**
- * An entry for each adapter, beside the raw lock on the same client.
+ * An entry for each adapter, with the raw lock on the same client as its yardstick.
  *
- * @param absent     says why one takes no part
- * @param isForeign  whether programs in other languages take part, which carry out only some orders
+ * @param absent     returns the reason why an adapter is not measured
+ * @param isForeign  whether programs in other languages, which support only some orders, are measured
  */
 export function entriesOf(
   adapters: readonly Adapter[],
@@ -27,7 +27,7 @@ export function entriesOf(
   });
 }
 
-/** Where callers wait, the client matters little: one entry of ours on each fairness, and one raw lock. */
+/** While callers wait, the client matters little, so only ioredis is measured: one entry per fairness, and one raw lock. */
 export function onePerWayToWait({ role, client, onlyFree }: Adapter): string | undefined {
   if (onlyFree !== undefined) return onlyFree;
   return role !== "peer" && client !== "ioredis"
@@ -35,7 +35,7 @@ export function onePerWayToWait({ role, client, onlyFree }: Adapter): string | u
     : undefined;
 }
 
-/** Where only free locks are acquired, fairness changes nothing. */
+/** With free locks, fairness makes no difference. */
 export function withoutFairness({ name }: Adapter): string | undefined {
   return name === "holdfast/strict" ? "the same as holdfast on a free lock" : undefined;
 }

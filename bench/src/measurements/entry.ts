@@ -1,32 +1,32 @@
-/** What measurements are made of: who takes part, what a run yields, what was to be reached. */
+/** The parts of a measurement: its entries, the result of a run, and its targets. */
 import type { Adapter, Connection } from "../adapters/adapter.js";
 import type { Server } from "../server.js";
 
-/** What all measurements of one call share. */
+/** The conditions that all measurements of one run share. */
 export interface Conditions {
   readonly server: Server;
   readonly connection: Connection;
-  /** More servers, each for itself, as many as the measurement asks for. */
+  /** More independent servers, as many as the measurement needs. */
   readonly servers: readonly Server[];
   /** Length of one run. */
   readonly seconds: number;
   readonly repetitions: number;
   /** Callers per process on the hot key. */
   readonly callers: number;
-  /** How many leases are held at the same time. */
+  /** The number of leases held at the same time. */
   readonly leases: number;
-  /** How many callers wait in the larger of the two crowds. */
+  /** The number of callers in the larger of the two crowds. */
   readonly waiters: number;
 }
 
-/** One line of a table: a candidate that is measured, or the reason why it is not. */
+/** One row of a table: a contestant to measure, or the reason why it is not measured. */
 export interface Entry {
   readonly name: string;
-  /** A yardstick is not a lock, but what locks are compared with. */
+  /** A "yardstick" is not a lock; locks are compared with it. */
   readonly role: Adapter["role"] | "yardstick";
-  /** The entry that this one's ratio is to; absent where there is none. */
+  /** The entry that this one is compared with. Absent if there is none. */
   readonly yardstick?: string;
-  /** Sets it up and warms it up, so that a run measures neither connecting nor compiling; or why it cannot take part. */
+  /** Sets it up and warms it up, so that a run measures neither connecting nor compiling; or why it is not measured. */
   readonly prepare: ((conditions: Conditions) => Promise<Prepared>) | { readonly absent: string };
 }
 
@@ -34,48 +34,48 @@ export interface Entry {
 export interface Figure {
   readonly name: string;
   readonly unit: string;
-  /** Digits after the point, in the table. */
+  /** Digits after the decimal point in the table. */
   readonly digits: number;
   readonly better: "more" | "less";
-  /** Values are shown as a lower bound, for waits that were not over. */
+  /** Whether values are lower bounds, because some waits were not over. */
   readonly atLeast?: boolean;
-  /** Whether it has a picture of its own; the first figure of a measurement always has. */
+  /** Whether it has its own picture. The first figure of a measurement always has one. */
   readonly isDrawn?: boolean;
 }
 
-/** One number to reach. */
+/** A target and its result. */
 export interface Target {
   readonly what: string;
-  /** The bound, in words and signs. */
+  /** The bound, for display. */
   readonly bound: string;
-  /** What was measured, in words and numbers. */
+  /** The measured value, for display. */
   readonly measured: string;
-  /** Null where it could not be told, such as without the peers. */
+  /** Null if it could not be decided, such as without the peers. */
   readonly reached: boolean | null;
 }
 
-/** A contestant ready to be measured as often as wanted. */
+/** A contestant that is ready to be measured any number of times. */
 export interface Prepared {
   /**
    * One run.
    *
-   * @returns a number for each figure, in their order
-   * @throws  where the contestant broke a promise, such as exclusion: its speed is then of no interest
+   * @returns a number for each figure, in the order of the figures
+   * @throws  if the contestant broke a guarantee, such as exclusion, which makes its speed irrelevant
    */
   run(): Promise<Run>;
-  /** The processes that call, where the measurement needs to know them. */
+  /** Process ids of the callers, if the measurement needs them. */
   readonly pids?: readonly number[];
   close(): Promise<void>;
 }
 
-/** What a run yields. */
+/** The result of a run. */
 export interface Run {
   readonly values: readonly number[];
-  /** Who held when, in a part of the run, for a picture. */
+  /** The sections of part of the run, for a picture. */
   readonly sections?: readonly Section[];
 }
 
-/** One section of a caller. */
+/** One critical section of a caller. */
 export interface Section {
   readonly process: number;
   readonly caller: number;

@@ -1,7 +1,7 @@
 /**
- * How long a lock lies idle when it goes from one process to another: from the end of a section to the beginning of
- * the next one elsewhere. The least that this can take is one publish hop, which is measured in the same rounds with
- * the same processes and the same rhythm.
+ * How long a lock is idle when it moves between processes: from the end of a section to the start of the next one in
+ * another process. The minimum is one publish hop, which is measured in the same rounds, with as many processes and at
+ * the same rate.
  */
 import { Crew } from "../crew.js";
 import { target } from "../results.js";
@@ -19,7 +19,6 @@ const SECTION_MS = 1;
 const HOP = "publish hop";
 const US_PER_MS = 1_000;
 
-/** See the file header. */
 export const gap: Measurement = {
   name: "gap",
   title: () =>
@@ -82,7 +81,7 @@ async function prepare({ name }: { readonly name: string }, conditions: Conditio
   };
 }
 
-/** From the end of each section to the beginning of the next one, where that was in another process. */
+/** The time from the end of each section to the start of the next one, if that was in another process. */
 export function gapsBetweenProcesses(sections: readonly Section[]): number[] {
   return sections.flatMap((section, i) => {
     const before = sections[i - 1];

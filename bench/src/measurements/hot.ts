@@ -6,11 +6,11 @@ import type { Target } from "./entry.js";
 import type { Measurement } from "./measurement.js";
 
 const PROCESSES = 2;
-/** How much of the last run is kept for the picture of who held when. */
+/** The part of the last run that is kept for the timeline picture. */
 const DRAWN_MS = 40;
 const LEAST_TIMES_BEST_PEER = 20;
 const LONGEST_WAIT_MS = 20;
-/** In strict order each caller is served once in a round of the queue. */
+/** In strict order, each caller is served once per round of the queue. */
 const LONGEST_STRICT_ROUNDS = 2;
 const ROUNDS = "longest wait in rounds";
 
@@ -73,7 +73,7 @@ function rate(results: Results): Target {
   return target("hot key, sections/s", ratio, { atLeast: LEAST_TIMES_BEST_PEER }, `× ${peer ?? "the best peer"}`, 1);
 }
 
-/** The longest wait in rounds: in a round as many sections begin as there are callers. */
+/** The longest wait in rounds. In a round, as many sections begin as there are callers. */
 function strictWait(results: Results): Target {
   const rounds = results.median("holdfast/strict", ROUNDS);
   return target("hot key, longest wait, strict", rounds, { atMost: LONGEST_STRICT_ROUNDS }, "rounds of the queue");

@@ -1,4 +1,4 @@
-/** What it costs a program to have the library: the time of its import in a fresh process, and its size in a bundle. */
+/** What importing the library costs a program: the import time in a fresh process, and the size in a bundle. */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,17 +15,16 @@ import type { Measurement } from "./measurement.js";
 const GZIP_LEVEL = 9;
 const BYTES_PER_KB = 1_000;
 const OURS = "holdfast";
-/** Mutexes alone, on ioredis: what a program has that imports `createMutexes` and `ioredis`. */
+/** Only mutexes, on ioredis: a program that imports `createMutexes` and `ioredis`. */
 const MUTEX = "holdfast/mutex";
 const PACK = new URL("../../../scripts/pack.mjs", import.meta.url).href;
 const LIBRARY = fileURLToPath(new URL("../../../packages/holdfast", import.meta.url));
 const PROGRAM = "const t = performance.now(); await import(process.argv[1]); console.log(performance.now() - t);";
-/** Clients are the user's own, and other stores are optional. */
+/** Not counted: clients, which the user installs, and optional stores. */
 const NOT_OWN = /^(node:|ioredis$|redis$|@redis\/|@valkey\/|knex$|kysely$|@aws-sdk\/)/;
 
 const run = promisify(execFile);
 
-/** See the file header. */
 export const imports: Measurement = {
   name: "import",
   title: () => "import in a fresh process, and size in a bundle without the client",
@@ -66,7 +65,7 @@ async function prepare(name: string): Promise<Prepared> {
     const { stdout } = await run(process.execPath, ["--no-warnings", "--input-type=module", "-e", PROGRAM, url]);
     return Number(stdout);
   };
-  await once(); // so that the files are in the machine's memory
+  await once(); // loads the files into the page cache
   return {
     run: async () => ({ values: [await once(), size / BYTES_PER_KB] }),
     async close() {
@@ -75,7 +74,7 @@ async function prepare(name: string): Promise<Prepared> {
   };
 }
 
-/** What users install is bundled; in the repository it is not. */
+/** Packs the library as users install it, because it is bundled only when packed. */
 async function asPublished(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-packed-"));
   const { pack } = (await import(PACK)) as { pack(home: string, target: string): Promise<void> };
@@ -83,7 +82,7 @@ async function asPublished(): Promise<string> {
   return folder;
 }
 
-/** The size of a program that exports `names` of the entry point, minified and compressed, in bytes. */
+/** The size in bytes of a program that exports `names` from the entry point, minified and compressed. */
 async function sizeOf(url: string, names: string): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-size-"));
   const input = join(folder, "program.mjs");

@@ -1,4 +1,4 @@
-/** What leases cost that are only held: memory in the process and on the server, and processor time for their renewals. */
+/** What held leases cost: memory in the process and on the server, and processor time for their renewals. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Crew } from "../crew.js";
 import { target } from "../results.js";
@@ -8,25 +8,24 @@ import { entriesOf } from "./entries.js";
 import type { Conditions } from "./entry.js";
 import type { Measurement } from "./measurement.js";
 
-/** Acquiring them all may take so long, on a slow machine. */
+/** Enough time to acquire all of them on a slow machine. */
 const FILL_MS = 120_000;
 const PERCENT = 100;
 
-/** What one run came to. */
+/** The result of one run. */
 export interface Held {
   readonly bytesInProcess: number;
   readonly bytesOnServer: number;
-  /** Shares of one core, in percent, over the time that was watched. */
+  /** Percent of one core over the watched time. */
   readonly processPercent: number;
   readonly serverPercent: number;
 }
 
-/** See the file header. */
 export const leases: Measurement = {
   name: "leases",
   title: ({ leases: held, connection, seconds }) =>
     `${held.toLocaleString("en-US")} leases of ${connection.leaseMs / 1_000} s held by one process, watched for ${seconds} s`,
-  // A third of the lease: each is renewed once in this time.
+  // A third of the lease, so that each lease is renewed once.
   seconds: 10,
   figures: [
     { name: "process", unit: "B per lease", digits: 0, better: "less" },
@@ -71,9 +70,9 @@ export const leases: Measurement = {
 };
 
 /**
- * Holds `conditions.leases` leases in a fresh process and looks on.
+ * Holds `conditions.leases` leases in a fresh process and measures what they cost.
  *
- * @param afterSeconds  how long after the last grant it begins to look
+ * @param afterSeconds  time from the last grant to the start of the measurement
  */
 export async function runLeases(
   name: string,

@@ -1,4 +1,4 @@
-/** How long one caller waits for a free lock and for giving it back, in a process of its own. */
+/** How long one caller in its own process takes to acquire and release a free lock. */
 import type { Connection } from "../adapters/adapter.js";
 import { Crew } from "../crew.js";
 import type { PairsDone, Times } from "../worker/orders.js";
@@ -7,7 +7,7 @@ import { warmUp } from "./warm-up.js";
 
 const WARM_UP_SECONDS = 1;
 
-/** What `oneAtATime` measures. */
+/** The figures of `oneAtATime`. */
 export const TIMES: readonly Figure[] = [
   { name: "p50", unit: "µs", digits: 1, better: "less" },
   { name: "p99", unit: "µs", digits: 1, better: "less" },
@@ -18,7 +18,7 @@ export async function oneAtATime(name: string, connection: Connection, seconds: 
   const crew = await Crew.start({ name, connection, processes: 1 });
   const times = async (): Promise<Times | undefined> =>
     (await crew.all<Times>(() => ({ task: "one-at-a-time", seconds }), seconds * 1_000))[0];
-  // Several at a time, because one at a time would take longer until the code is compiled.
+  // Several in parallel, so that the code is compiled sooner.
   const order = { task: "pairs", seconds: WARM_UP_SECONDS, parallel: 16 } as const;
   await warmUp(async () => (await crew.all<PairsDone>(() => order, WARM_UP_SECONDS * 1_000))[0]?.pairs ?? 0);
   await times();

@@ -10,7 +10,7 @@ import { warmUp } from "./warm-up.js";
 const PARALLEL = 128;
 const WARM_UP_SECONDS = 1;
 
-/** How much one process can do when it is busy: here the processor decides, not the round trip. */
+/** The throughput of one busy process, which is limited by the processor and not by round trips. */
 export const parallel: Measurement = {
   name: "parallel",
   title: () => `uncontended acquire + release, ${PARALLEL} in parallel`,
@@ -18,7 +18,7 @@ export const parallel: Measurement = {
   hasOwnCores: true,
   figures: [
     { name: "rate", unit: "pairs/s", digits: 0, better: "more" },
-    // Processor time of the calling process, collector included; it suffers less from a busy machine than the rate.
+    // Processor time of the calling process, including garbage collection. A busy machine affects it less than the rate.
     { name: "processor", unit: "µs per pair", digits: 2, better: "less" },
   ],
 
@@ -30,7 +30,7 @@ export const parallel: Measurement = {
         const pairs = async (forSeconds: number): Promise<PairsDone> => {
           const order = { task: "pairs", seconds: forSeconds, parallel: PARALLEL } as const;
           const [done] = await crew.all<PairsDone>(() => order, forSeconds * 1_000);
-          return done as PairsDone; // one process, one answer
+          return done as PairsDone; // one process, one reply
         };
         await warmUp(async () => (await pairs(WARM_UP_SECONDS)).pairs);
         return {

@@ -1,9 +1,9 @@
 /**
- * As `uncontended`, for a lock on a majority of five servers, all of which are on this machine. A pair of the yardstick is
- * five SETs at once, awaited together, and five deletes at once, awaited together; whoever goes on when three have answered
- * may be faster than that.
+ * Like `uncontended`, for a lock on a majority of five servers, all of them on this machine. A pair of the yardstick sends
+ * five SETs in parallel and waits for all of them, and then five deletes. A library that continues after three replies can
+ * be faster.
  *
- * Before it is measured, each contestant has to exclude two processes from each other on the same servers.
+ * Before it is measured, each contestant must exclude two processes from each other on the same servers.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Adapter } from "../adapters/adapter.js";
@@ -16,12 +16,11 @@ import type { Measurement } from "./measurement.js";
 import { oneAtATime, TIMES } from "./one-at-a-time.js";
 
 const SERVERS = 5;
-/** Of all contestants. Servers that were just started grant nothing to us for one lease, and that is waited for. */
+/** For all contestants. Holdfast grants nothing on newly started servers for one lease, so the measurement waits for it. */
 const LEASE_MS = 3_000;
 const CHECK_SECONDS = 0.5;
 const LOOK_MS = 50;
 
-/** See the file header. */
 export const redlockQuorum: Measurement = {
   name: "redlock",
   title: () =>
@@ -55,8 +54,8 @@ async function prepare({ name }: Adapter, conditions: Conditions): Promise<Prepa
   const connection = { ...conditions.connection, leaseMs: LEASE_MS, quorumPorts: servers.map(({ port }) => port) };
   await Promise.all(servers.map((server) => upFor(server, LEASE_MS)));
   await checkExclusion(name, { ...conditions, connection, seconds: CHECK_SECONDS });
-  // Ours needs two round trips for a name on which the servers do not agree yet, as at first: its warm-up goes on in the
-  // first rounds, since they all begin with the same names.
+  // Holdfast needs two round trips for the first acquire of a name, because the servers do not agree on it yet. The warm-up
+  // covers that, because all rounds start with the same names.
   return oneAtATime(name, connection, seconds);
 }
 
@@ -67,17 +66,18 @@ function absent(adapter: Adapter): string | undefined {
   return withoutFairness(adapter) ?? "measured only on ioredis, like the peers";
 }
 
-/** Waits until the server has been up for so long, by its own account. */
+/** Waits until the server reports an uptime of at least `ms`. */
 export async function upFor({ control }: Server, ms: number): Promise<void> {
   while ((await infoNumber(control, "server", "uptime_in_seconds")) * 1_000 < ms) await sleep(LOOK_MS);
 }
 
 /**
- * No caller must be served meanwhile: attempts of some peers block each other for a lease, which breaks no promise.
+ * Checks exclusion. Callers need not be served: attempts of some peers block each other for a lease, which is allowed.
  *
  * @throws Error  two sections overlapped
  */
 async function checkExclusion(name: string, conditions: Conditions): Promise<void> {
-  // Its own lock: the holder at the end of the crowd keeps its lock for a lease, and some libraries use the bare name as the key.
+  // A separate lock per contestant: the last holder of the crowd keeps its lock for a lease, and some libraries use the
+  // bare name as the key.
   await runCrowd({ name, lock: `hot:${name}`, processes: 2, callers: 1, sectionMs: 1 }, conditions);
 }

@@ -1,7 +1,7 @@
 /**
- * What it costs to renew one lease, by each way there is, without the library: the script for one lease, the script for many,
- * and the command that newer servers have. Server and client are measured apart, by the processor time that each of them used,
- * because what one saves the other may spend.
+ * What it costs to renew one lease without the library, in three ways: the script for one lease, the script for many, and
+ * the command of newer servers. The processor time of server and client is measured separately, because a way that saves
+ * time on one may cost time on the other.
  */
 import type { Redis } from "ioredis";
 import { newIoredis } from "../adapters/client.js";
@@ -13,9 +13,9 @@ import type { Entry, Run } from "./entry.js";
 import type { Measurement } from "./measurement.js";
 
 const LEASES = 20_000;
-/** So many leases are renewed at a time, however many requests that takes. */
+/** The number of leases renewed at a time, in as many requests as needed. */
 const AT_A_TIME = 1_280;
-/** What is left of a lease when it is renewed. */
+/** The rest of a lease when it is renewed. */
 const LEFT_MS = 10_000;
 const US_PER_SECOND = 1e6;
 
@@ -23,10 +23,10 @@ const ALONE = "mutex/extend";
 const TOGETHER = "mutex/renew";
 const COMMAND = "SET IFEQ";
 
-/** Sends what renews the leases from `first` on, and resolves to the replies. */
+/** Sends the requests that renew `AT_A_TIME` leases, beginning with lease `first`, and returns the replies. */
 type Send = (client: Redis, renewals: Renewals, first: number) => readonly Promise<unknown>[];
 
-/** Each way, and the reply to a lease that was renewed. */
+/** Each way, and its reply for a renewed lease. */
 const WAYS: Readonly<Record<string, { readonly send: Send; readonly reply: unknown }>> = {
   [ALONE]: {
     send: (client, { alone }, first) => alone.slice(first, first + AT_A_TIME).map((call) => sent(client, call)),
@@ -47,7 +47,6 @@ const WAYS: Readonly<Record<string, { readonly send: Send; readonly reply: unkno
 
 let renewals: Promise<Renewals> | undefined;
 
-/** See the file header. */
 export const renewal: Measurement = {
   name: "renewal",
   title: () => "processor time to renew one lease, by the client without the library",
@@ -93,7 +92,7 @@ function entryOf(name: string): Entry {
         for (const { script } of [known.alone[0], known.together[0]].filter((call) => call !== undefined))
           await client.script("LOAD", script.source);
         if (name === COMMAND) await checkCommand(client);
-        await run(); // compiles what sends it
+        await run(); // compiles the code
       } catch (error) {
         client.disconnect();
         throw error;
@@ -103,14 +102,14 @@ function entryOf(name: string): Entry {
   };
 }
 
-/** @throws Error  the server has no such command */
+/** @throws Error  the server does not have the command */
 async function checkCommand(client: Redis): Promise<void> {
   await client.call("SET", "renewal", "a", "IFEQ", "a", "PX", 1).catch((cause: unknown) => {
     throw new Error(`this server has no ${COMMAND}: Valkey has it from 8.1 on, and Redis from 8.4 on`, { cause });
   });
 }
 
-/** Writes the leases as they are shortly before their end, so that a renewal makes each of them longer. */
+/** Writes the leases with little time left, so that a renewal extends each of them. */
 async function put(client: Redis, { alone }: Renewals): Promise<void> {
   const pipeline = client.pipeline();
   for (const { lock, fence, owner, token } of alone) {
@@ -123,9 +122,9 @@ async function put(client: Redis, { alone }: Renewals): Promise<void> {
 /** @throws Error  a lease was not renewed */
 async function renewAll(client: Redis, known: Renewals, name: string): Promise<void> {
   const way = WAYS[name];
-  if (way === undefined) throw new Error(`there is no way ${name}`);
+  if (way === undefined) throw new Error(`there is no way to renew named ${name}`);
   for (let first = 0; first < LEASES; first += AT_A_TIME) {
-    // In one write, as the library does with all requests of one turn.
+    // In one write, as the library sends all requests of one turn of the event loop.
     client.stream.cork();
     const replies = way.send(client, known, first);
     client.stream.uncork();
@@ -139,7 +138,7 @@ function sent(client: Redis, { script, keys, args }: Call): Promise<unknown> {
   return client.evalsha(script.sha1, keys.length, ...keys, ...args);
 }
 
-/** The requests that begin with one of the leases from `first` on. */
+/** The requests whose first lease is among the `AT_A_TIME` leases that begin with `first`. */
 function among(calls: readonly Call[], first: number): readonly Call[] {
   let lease = 0;
   return calls.filter(({ keys }) => {

@@ -11,12 +11,11 @@ import { warmUp } from "./warm-up.js";
 const PLAIN = "holdfast";
 const RETAINED = "holdfast/retain";
 const LEASE_MS = 30_000;
-/** The longest time that `retain` accepts for this lease. */
+/** The maximum that `retain` accepts for this lease. */
 const FOR_MS = LEASE_MS / 3;
-/** The clock is read once per batch, because reading it takes part of the time of a pair. */
+/** The clock is read once per batch, because reading it takes noticeable time compared with a pair. */
 const BATCH = 100;
 
-/** See the file header. */
 export const retained: Measurement = {
   name: "retained",
   title: () => "one process acquires and releases the same free name, one at a time",
@@ -47,7 +46,7 @@ function entryOf(name: string): Entry {
       const redis = await newIoredis(connection);
       const holdfast = createHoldfast({ redis, leaseMs: LEASE_MS });
       const options = name === RETAINED ? { retain: retain({ forMs: FOR_MS }) } : {};
-      // A name for each: a lock that others use is not retained for a while.
+      // Each entry has its own name, because a lock that others use is not retained for a while.
       const mutex = holdfast.mutex(`bench:${name}`, options);
       const run = async (): Promise<Run> => {
         const before = await infoNumber(control, "stats", "total_commands_processed");

@@ -1,9 +1,9 @@
 /**
- * What a pair costs the server, by its own account (INFO commandstats): the one resource that cannot be scaled out,
- * and a number that a busy client machine disturbs least.
+ * The server time of a pair, as the server reports it (INFO commandstats). The server is the one resource that cannot be
+ * scaled out, and a busy client machine disturbs this number least.
  *
- * The server lists what scripts call besides the scripts, and counts its time twice. So a few pairs are watched first
- * (MONITOR), which tells for each command how many of its calls came from a client.
+ * The server also lists the commands that scripts call, and so counts their time twice. Therefore a few pairs are watched
+ * first (MONITOR), to find the share of each command's calls that came from a client.
  */
 import { Crew } from "../crew.js";
 import { monitor } from "../monitor.js";
@@ -13,11 +13,10 @@ import type { PairsDone } from "../worker/orders.js";
 import { entriesOf, withoutFairness } from "./entries.js";
 import type { Measurement } from "./measurement.js";
 
-/** Enough at a time that the server always has work, so that its caches are as warm as they would be in service. */
+/** Enough in parallel to keep the server busy, so that its caches are as warm as in production. */
 const PARALLEL = 32;
 const WATCH_SECONDS = 0.05;
 
-/** See the file header. */
 export const serverTime: Measurement = {
   name: "server",
   title: () => "server time per uncontended acquire + release",
@@ -62,7 +61,7 @@ export const serverTime: Measurement = {
   ],
 };
 
-/** Servers differ in what a script costs. */
+/** The cost of a script differs between servers. */
 function mostTimesRaw({ isValkey, version }: Pick<Server, "isValkey" | "version">): number {
   if (isValkey) return 1.9;
   return Number(version.split(".")[0]) < 8 ? 3 : 2.3;

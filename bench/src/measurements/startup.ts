@@ -1,6 +1,6 @@
 /**
- * What a cron job pays for its lock: the processor time of `holdfast run` as it is published, beside that of Node itself. The
- * programs are started in turn, in the environment that cron provides.
+ * What a cron job pays for its lock: the processor time of the published `holdfast run`, compared with that of Node alone.
+ * The programs are started in turn, in the environment that cron provides.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -10,17 +10,16 @@ import { target } from "../results.js";
 import type { Entry, Prepared } from "./entry.js";
 import type { Measurement } from "./measurement.js";
 
-/** The kernel counts in ticks, so one start alone says little. */
+/** The kernel counts processor time in ticks, so a single start says little. */
 const STARTS = 10;
 const TICK_MS = 10;
 const NODE = "node -e 0";
 const RUN = "holdfast run x -- true";
 const GUARD = ["sh", "-c", "read -r word; exit 0"] as const;
-/** Node's own variable. */
+/** A variable of Node. */
 const UNCACHED = { NODE_DISABLE_COMPILE_CACHE: "1" };
 const PACK = new URL("../../../packages/cli/scripts/pack.mjs", import.meta.url).href;
 
-/** See the file header. */
 export const startup: Measurement = {
   name: "startup",
   title: () => `start of the command line, mean of ${STARTS} starts a run`,
@@ -94,7 +93,7 @@ function prepared(
   };
 }
 
-/** Processor time of all children that have ended, and of their children; NaN on systems without /proc. */
+/** Processor time of all ended children and their children. NaN on systems without /proc. */
 function childrenMs(): number {
   try {
     const stat = readFileSync("/proc/self/stat", "latin1");

@@ -3,7 +3,7 @@ import { entriesOf, withoutFairness } from "./entries.js";
 import type { Measurement } from "./measurement.js";
 import { oneAtATime, TIMES } from "./one-at-a-time.js";
 
-/** How long one caller waits for a free lock and for giving it back: round trips, plus what the library adds. */
+/** How long one caller takes to acquire and release a free lock: round trips, plus what the library adds. */
 export const uncontended: Measurement = {
   name: "uncontended",
   title: () => "uncontended acquire + release, one at a time, server and caller on different cores",

@@ -9,7 +9,7 @@ const FEW = 100;
 const SHORT = "few";
 const LONG = "many";
 
-/** Whether a name that very many want is served as fast as one that some want. */
+/** Compares the throughput of a name that many callers want with that of a name that few want. */
 export const waiters: Measurement = {
   name: "waiters",
   title: ({ waiters: many }) =>

@@ -1,6 +1,6 @@
 /**
- * What one waiter asks of the server while it only waits. Each waiter has a server to itself and all wait at the same
- * time, since ten seconds a run in turn would be long and nothing here depends on speed.
+ * The number of commands that one waiter sends while it waits. Each waiter has its own server, and all of them wait at
+ * the same time, because runs of ten seconds in turn would take long and nothing here depends on speed.
  */
 import type { Adapter } from "../adapters/adapter.js";
 import { Crew } from "../crew.js";
@@ -11,13 +11,12 @@ import { entriesOf, onePerWayToWait } from "./entries.js";
 import type { Conditions, Prepared } from "./entry.js";
 import type { Measurement } from "./measurement.js";
 
-/** The holder's lease has to outlast the wait without a renewal, which would be counted. */
+/** Long enough that the holder sends no renewals during the wait, because they would be counted. */
 const LEASE_MS = 90_000;
 const WARM_UP_SECONDS = 0.1;
-/** What clients ask on a fresh connection, and what this program asks itself. */
+/** Commands that clients send on a new connection, and those that this program sends. */
 const NOT_COUNTED = /^(info|hello|client|auth|select|config|command|readonly)\b/;
 
-/** See the file header. */
 export const waiting: Measurement = {
   name: "waiting",
   title: ({ seconds }) =>
@@ -53,7 +52,7 @@ async function prepare({ name }: Adapter, { connection, seconds, repetitions }: 
       const waiter = await Crew.start({ name, connection: { ...connection, ...own(server) }, processes: 1 });
       crews.push(waiter);
       const count = countFor(waiter, server, seconds);
-      count.catch(() => {}); // awaited by the run that it belongs to
+      count.catch(() => {}); // its run awaits it
       counts.push(count);
     }
     let next = 0;
@@ -75,11 +74,11 @@ function own(server: Server | undefined): { readonly port: number; readonly leas
 }
 
 async function countFor(crew: Crew, { port }: Server, seconds: number): Promise<number> {
-  // What a process asks once, before its first lock, is not what a waiter asks.
+  // Excludes commands that a process sends only once, before its first lock.
   await crew.all(() => ({ task: "pairs", seconds: WARM_UP_SECONDS, parallel: 1 }), WARM_UP_SECONDS * 1_000);
   let commands = 0;
   const end = await monitor(port, (command, isNested) => {
-    // What a script calls was not sent by anybody.
+    // Commands called by a script were not sent by a client.
     if (!isNested && !NOT_COUNTED.test(command)) commands += 1;
   });
   try {

@@ -1,6 +1,6 @@
 /**
- * Warming up. Until the compiler has optimized the code, a library that does much in JavaScript is at a disadvantage to one
- * that does little. On a slow machine that takes seconds.
+ * Until the compiler has optimized the code, a library that does much in JavaScript is at a disadvantage compared with one
+ * that does little. On a slow machine, that takes seconds.
  */
 
 /** A rate that rises by less is no longer rising. */

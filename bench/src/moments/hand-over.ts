@@ -1,8 +1,8 @@
-/** What happens, and when, between the end of a section and the beginning of the next one in another process. */
+/** The times of the steps between the end of a section and the start of the next one in another process. */
 import { quantile } from "../statistics.js";
 import type { Traffic } from "../worker/orders.js";
 
-/** A lock, or a message, that goes from one process to another. All instants are on the machine's clock. */
+/** A lock or a message that moves from one process to another. All times are on the machine's clock. */
 export interface HandOver {
   readonly from: number;
   readonly to: number;
@@ -10,32 +10,30 @@ export interface HandOver {
   readonly startedAtMs: number;
 }
 
-/** The moments after the end of a section, in their order. */
+/** The moments after the end of a section, in order. */
 export const MOMENTS = ["written", "answered", "told", "started"] as const;
 /** One of them. */
 export type Moment = (typeof MOMENTS)[number];
 
-/** The time of each moment since the end of the section before it, p50 in µs. */
+/** The p50 times, in µs, from the end of a section to each moment. */
 export interface Followed {
-  /** The number of all hand-overs. The times are of those that could be traced. */
+  /** The number of all hand-overs. The times come from those that could be traced. */
   readonly handOvers: number;
-  /** Those that no message of the process that ended has brought about after the end. */
+  /** Hand-overs left out, because no message sent after the end of the section caused them. */
   readonly leftOut: number;
   readonly us: Readonly<Record<Moment, number>>;
-  /** The slowest tenth takes at least so long, in µs. */
+  /** The 90th percentile of the time until the next section starts, in µs. */
   readonly p90: number;
 }
 
 const US_PER_MS = 1_000;
 
 /**
- * Finds the moments of each hand-over: the first write of the process that ended and the answer to it, and the last
- * message that came
- * to the next process before it began. That the first write is the release holds where the process has nothing else to
- * ask for: all of
- * its callers stand in the queue already, and its leases are too young for renewals.
+ * Finds the moments of each hand-over: the first write after the section by the process that ended it, the reply, and
+ * the last message to the next process before its section started. The first write is the release only if the process
+ * has nothing else to send: all its callers must be in the queue, and its leases too new to be renewed.
  *
- * @param traffics  of each process, each in the order of time
+ * @param traffics  the traffic of each process, in chronological order
  */
 export function follow(handOvers: readonly HandOver[], traffics: readonly Traffic[]): Followed {
   const since: Record<Moment, number[]> = { written: [], answered: [], told: [], started: [] };
@@ -43,7 +41,7 @@ export function follow(handOvers: readonly HandOver[], traffics: readonly Traffi
     const writtenMs = firstFrom(traffics[from]?.writtenMs ?? [], endedAtMs);
     const answeredMs = firstFrom(traffics[from]?.answeredMs ?? [], writtenMs);
     const toldMs = lastUntil(traffics[to]?.toldMs ?? [], startedAtMs);
-    // Written only after the next one has begun is another request; NaN fails each of these.
+    // A write after the next section has started is another request. Each of these comparisons is false for NaN.
     if (!(writtenMs <= startedAtMs && answeredMs >= writtenMs && toldMs >= writtenMs)) continue;
     since.written.push((writtenMs - endedAtMs) * US_PER_MS);
     since.answered.push((answeredMs - endedAtMs) * US_PER_MS);
@@ -59,12 +57,12 @@ export function follow(handOvers: readonly HandOver[], traffics: readonly Traffi
   };
 }
 
-/** The first of these instants at or after `atMs`. NaN if there is none. */
+/** The first of these times at or after `atMs`. NaN if there is none. */
 function firstFrom(instantsMs: readonly number[], atMs: number): number {
   return instantsMs[countBefore(instantsMs, (ms) => ms < atMs)] ?? Number.NaN;
 }
 
-/** The last of these instants that is not after `atMs`; NaN where there is none. */
+/** The last of these times that is not after `atMs`. NaN if there is none. */
 function lastUntil(instantsMs: readonly number[], atMs: number): number {
   return instantsMs[countBefore(instantsMs, (ms) => ms <= atMs) - 1] ?? Number.NaN;
 }

@@ -1,7 +1,7 @@
 /**
  * Measures each step of a hand-over between processes, and compares it with plain messages between the same number of
- * processes. There are two rhythms: a message every millisecond, and that of a cohort, in which the other processes
- * sleep while one of them does all its work.
+ * processes. Messages are sent every millisecond, and also as rarely as a cohort hands over, when the other processes
+ * sleep while one serves all its callers.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Crew } from "../crew.js";
@@ -14,7 +14,7 @@ import { type Followed, follow, type HandOver } from "./hand-over.js";
 const PROCESSES = 4;
 const CALLERS = 8;
 const SECTION_MS = 1;
-/** Warming up takes as long as a run, and no longer than this. */
+/** The maximum for the warm-up, which otherwise takes as long as a run. */
 const WARM_UP_SECONDS = 1;
 const SECONDS = 5;
 const DRAINED_MS = 300;
@@ -28,10 +28,10 @@ export interface MomentsLine extends Followed {
   readonly everyMs: number;
 }
 
-/** Who takes part. */
+/** A contestant, or the ring of plain messages. */
 interface Line {
   readonly name: string;
-  /** The name that a worker knows. */
+  /** Its name in the worker. */
   readonly worker: string;
   orderFor(lockName: string, seconds: number): (index: number) => Hop | Crowd;
   handOvers(results: readonly unknown[]): readonly HandOver[];
@@ -44,7 +44,7 @@ const LINES: readonly Line[] = [
   lock("holdfast"),
 ];
 
-/** Runs each of them in turn. @param seconds  length of one run; undefined: 5 */
+/** Runs each line in turn. @param seconds  length of one run; 5 if absent */
 export async function measureMoments(
   { connection, server }: Omit<Conditions, "seconds">,
   seconds: number = SECONDS,
@@ -58,7 +58,7 @@ export async function measureMoments(
     try {
       const warmUpSeconds = Math.min(WARM_UP_SECONDS, seconds);
       await crew.all(orderFor("warm-up", warmUpSeconds), warmUpSeconds * MS_PER_SECOND);
-      // Who still waits there is served first, and would be seen.
+      // Callers that still wait for the warm-up's lock are served first, so that they are not measured.
       await sleep(DRAINED_MS);
       const order = orderFor("moments", seconds);
       const traceOf = (index: number): Order => ({ task: "trace", order: order(index) });
@@ -87,12 +87,12 @@ function ring(name: string, pauseMs: number): Line {
       const untilMs = machineMs() + seconds * MS_PER_SECOND;
       return (index) => ({ task: "hop", index, ring: PROCESSES, pauseMs, untilMs });
     },
-    // What worker/hop.ts answers.
+    // worker/hop.ts returns this type.
     handOvers: (results) => (results as readonly (readonly HopDone[])[]).flatMap(handedOn),
   };
 }
 
-/** What came to a process of the ring came from the one before it. */
+/** Each message comes from the previous process of the ring. */
 function handedOn(hops: readonly HopDone[], to: number): readonly HandOver[] {
   const from = (to + PROCESSES - 1) % PROCESSES;
   return hops.map(({ sentAtMs, cameAtMs }) => ({ from, to, endedAtMs: sentAtMs, startedAtMs: cameAtMs }));
@@ -109,7 +109,7 @@ function lock(name: string): Line {
       return () => ({ task: "crowd", lock: lockName, callers: CALLERS, sectionMs: SECTION_MS, ...times });
     },
     handOvers(results) {
-      // What worker/crowd.ts answers.
+      // worker/crowd.ts returns this type.
       const sections = sectionsOf(results as readonly CrowdDone[]);
       checkExclusion(sections);
       return betweenProcesses(sections);

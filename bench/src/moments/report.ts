@@ -1,4 +1,4 @@
-/** A hand-over, moment by moment, on paper. */
+/** The steps of a hand-over as a table. */
 import type { Machine } from "../machine.js";
 import { MOMENTS, type Moment } from "./hand-over.js";
 import type { MomentsLine } from "./measure.js";
@@ -11,14 +11,14 @@ export interface MomentsReport {
   readonly lines: readonly MomentsLine[];
 }
 
-/** What the table is of. */
+/** The title of the table. */
 export const MOMENTS_TITLE = "a hand-over, moment by moment: 4 processes × 8 callers, sections of 1 ms";
-/** What its numbers are. */
+/** The meaning of its numbers. */
 export const MOMENTS_UNIT =
-  "µs since the end of the section, or since the message was to be sent; p50 of the hand-overs between processes that could be followed. The reply goes to the process whose section ended, and the message to the next process. Neither waits for the other";
-/** What the rows without a lock are for. */
+  "µs since the section ended, or since the message was due; p50 of the hand-overs between processes that could be traced. The reply goes to the process whose section ended, and the message to the next process. Neither waits for the other";
+/** The purpose of the rows without a lock. */
 export const MOMENTS_RHYTHMS =
-  "the rows `publish` send bare messages round the same number of processes: every ms, like the yardstick of the gap, and every 8 ms, as often as a lock goes from one process to another";
+  "the `publish` rows send plain messages around a ring of as many processes: every ms, like the yardstick of the gap, and every 8 ms, as often as a lock moves to another process";
 
 const WORDS: Readonly<Record<Moment, string>> = {
   written: "first write",
@@ -27,7 +27,7 @@ const WORDS: Readonly<Record<Moment, string>> = {
   started: "next section begins",
 };
 
-/** The heads over `momentCells`. */
+/** The column heads of `momentCells`. */
 export const MOMENT_HEADS: readonly string[] = [
   "hand-overs",
   "left out",
@@ -48,7 +48,7 @@ export function momentCells({ handOvers, leftOut, everyMs, us, p90 }: MomentsLin
   ];
 }
 
-/** A table on paper. */
+/** The table as text. */
 export function momentsText(lines: readonly MomentsLine[]): string {
   const drawn = [["", ...MOMENT_HEADS], ...lines.map((line) => [line.name, ...momentCells(line)])];
   const widths = MOMENT_HEADS.map((head, i) =>

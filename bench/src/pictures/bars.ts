@@ -8,10 +8,10 @@ const LEFT = 160;
 const RIGHT = 130;
 const ROW = 22;
 const TOP = 68;
-/** Where the largest is so many times the smallest, short bars could not be told apart on an even axis. */
+/** If the largest value is more than this many times the smallest median, short bars would look alike on a linear axis. */
 const TOO_WIDE = 30;
 
-/** Every picture of a measurement, by the name of its file. */
+/** Every picture of a measurement, by file name. */
 export function pictures(comparison: Comparison): ReadonlyMap<string, string> {
   const drawn = comparison.figures.flatMap((figure, i): [string, string][] => {
     const picture = i === 0 || figure.isDrawn === true ? bars(comparison, i) : undefined;
@@ -29,7 +29,7 @@ function bars({ title, figures, outcomes }: Comparison, index: number): string |
   const figure = figures[index];
   const measured = outcomes.flatMap(({ name, role, summaries }) => {
     const summary = summaries[index];
-    // What is not a number is null once it has been written down.
+    // JSON has no NaN, so a value that was not measured is null.
     return summary === undefined || !Number.isFinite(summary.median) ? [] : [{ name, role, ...summary }];
   });
   if (figure === undefined || measured.length === 0) return undefined;

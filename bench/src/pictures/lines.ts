@@ -8,15 +8,15 @@ const TOP = 60;
 const BOTTOM = 44;
 const PALETTE = ["first", "second", "third", "fourth"];
 
-/** One line of a picture, by x and y. */
+/** One line of a picture. */
 export interface Line {
   readonly name: string;
   readonly points: readonly { readonly x: number; readonly y: number }[];
 }
 
-/** Lines over a common axis; both axes go by powers (of ten upwards), since sizes grow by factors. */
+/** Draws lines over a common axis. Both axes are logarithmic, because sizes grow by factors. */
 export function lines(title: string, xTitle: string, yTitle: string, given: readonly Line[]): string {
-  // Nothing at all has no place on such an axis; the table has it.
+  // A logarithmic axis has no zero. The table shows it.
   const all = given.map(({ name, points }) => ({ name, points: points.filter(({ y }) => y > 0) }));
   const xs = [...new Set(all.flatMap(({ points }) => points.map(({ x }) => x)))].toSorted((a, b) => a - b);
   const ys = all.flatMap(({ points }) => points.map(({ y }) => y));

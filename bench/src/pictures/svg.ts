@@ -1,6 +1,6 @@
-/** What all pictures share: the sheet, words, colours that can be told apart on white and without colour vision, numbers. */
+/** Shared parts of all pictures: sheet, text, numbers, and colors that also color-blind readers can distinguish. */
 
-/** Colours by what they stand for. */
+/** Colors by meaning. */
 export const COLOURS: Readonly<Record<string, string>> = Object.freeze({
   own: "#0b6e4f",
   raw: "#8a8a8a",
@@ -14,7 +14,7 @@ export const COLOURS: Readonly<Record<string, string>> = Object.freeze({
   ink: "#222222",
 });
 
-/** A whole picture of that size, on white, so that it can be read on a dark page too. */
+/** A whole picture. Its background is white, so that it is legible on a dark page. */
 export function sheet(width: number, height: number, title: string, parts: readonly string[]): string {
   const head =
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" ` +
@@ -29,7 +29,7 @@ export function sheet(width: number, height: number, title: string, parts: reado
   ].join("\n");
 }
 
-/** A line of words. */
+/** A line of text. */
 export function text(
   x: number,
   y: number,
@@ -47,12 +47,12 @@ export function line(x1: number, y1: number, x2: number, y2: number, colour: str
   return `<path d="M${short(x1)} ${short(y1)}L${short(x2)} ${short(y2)}" stroke="${colour}" stroke-width="${width}" fill="none"/>`;
 }
 
-/** Coordinates need no more than a tenth of a pixel. */
+/** Rounds a coordinate to a tenth of a pixel. */
 export function short(value: number): string {
   return `${Math.round(value * 10) / 10}`;
 }
 
-/** A number that fits beside a line: 12, 1.2 k, 3.4 M. */
+/** A short form of a number for an axis, such as 12, 12.0 k or 3.40 M. */
 export function brief(value: number): string {
   if (!Number.isFinite(value)) return "–";
   if (value >= 999_500) return `${(value / 1e6).toPrecision(3)} M`;

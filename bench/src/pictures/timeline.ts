@@ -1,4 +1,4 @@
-/** Who held when: a dot for each section, over time and caller, so that evenness and idle times can be seen. */
+/** Draws a dot for each section, by time and caller, so that fairness and idle times are visible. */
 import type { Section } from "../measurements/entry.js";
 import { COLOURS, line, sheet, short, text } from "./svg.js";
 
@@ -10,13 +10,13 @@ const PANEL_GAP = 34;
 const TOP = 60;
 const TICKS = 5;
 
-/** Those who are shown, one panel each. */
+/** One contestant in the picture. */
 export interface Panel {
   readonly name: string;
   readonly sections: readonly Section[];
 }
 
-/** See the file header. Each panel shows the last `shownMs` of its run; callers of each process have a colour of their own. */
+/** Each panel shows the last `shownMs` of its run. Each process has its own color. */
 export function timeline(title: string, panels: readonly Panel[], callers: number, shownMs: number): string {
   const height = TOP + panels.length * (PANEL + PANEL_GAP);
   const parts = panels.flatMap((panel, i) => drawn(panel, TOP + i * (PANEL + PANEL_GAP), callers, shownMs));

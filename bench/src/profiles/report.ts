@@ -1,4 +1,4 @@
-/** What profiles come to: for each contestant the processor time of an operation, by whose code it was. */
+/** The report of the profiles: the processor time per operation of each contestant, by whose code used it. */
 import type { Machine } from "../machine.js";
 import type { Share } from "../worker/orders.js";
 import type { Spent } from "./spent.js";
@@ -18,24 +18,24 @@ export interface ProfileTable {
   readonly title: string;
   readonly unit: string;
   readonly lines: readonly ProfileLine[];
-  /** The functions of holdfast's own that took the most, in µs an operation. */
+  /** The functions of Holdfast that took the most time, in µs per operation. */
   readonly heaviest: readonly { readonly name: string; readonly us: number }[];
 }
 
-/** One contestant; all times in µs an operation. */
+/** One contestant. All times are in µs per operation. */
 export interface ProfileLine {
   readonly name: string;
   readonly operations: number;
   readonly us: Readonly<Record<Share, number>>;
   readonly serverUs: number;
-  /** Of all processes and servers, to that of the yardstick. */
+  /** The time of all processes and servers, divided by that of the yardstick. */
   readonly ratio: number;
 }
 
 const OURS = "holdfast";
 const SHOWN = 6;
 
-/** How the columns are called. */
+/** The names of the columns. */
 export const SHARES: readonly (readonly [Share, string])[] = [
   ["library", "lock library"],
   ["client", "client library"],
@@ -45,7 +45,7 @@ export const SHARES: readonly (readonly [Share, string])[] = [
   ["bench", "benchmark"],
 ];
 
-/** @param spents  of each contestant, the yardstick first */
+/** @param spents  the result of each contestant, the yardstick first */
 export function tableOf(
   { name, title, unit }: Workload,
   spents: readonly { readonly name: string; readonly spent: Spent }[],
@@ -69,25 +69,25 @@ export function cellsOf(line: ProfileLine): readonly string[] {
   return [...SHARES.map(([share]) => us[share]), inProcess, serverUs].map(shown).concat(`${ratio.toFixed(2)} ×`);
 }
 
-/** The heads over these cells. */
+/** The column heads of these cells. */
 export const HEADS: readonly string[] = [...SHARES.map(([, head]) => head), "processes", "server", "all"];
 
-/** A table on paper. */
+/** The table as text. */
 export function profileText({ title, unit, lines, heaviest }: ProfileTable): string {
   const drawn = [["", ...HEADS], ...lines.map((line) => [line.name, ...cellsOf(line)])];
   const widths = ["", ...HEADS].map((_, i) => Math.max(...drawn.map((cells) => (cells[i] ?? "").length)));
   const padded = drawn.map((cells) =>
     cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join("  "),
   );
-  return [`\n${title}: µs of a processor for each ${unit}`, ...padded, ...heaviestText(heaviest)]
+  return [`\n${title}: processor time in µs per ${unit}`, ...padded, ...heaviestText(heaviest)]
     .map((line, i) => (i === 0 ? line : `  ${line}`))
     .join("\n");
 }
 
-/** Where most of our own part is. */
+/** Lists the functions of Holdfast that took the most time. Empty if none were profiled. */
 export function heaviestText(heaviest: ProfileTable["heaviest"]): readonly string[] {
   if (heaviest.length === 0) return [];
-  return [`Most of holdfast's own: ${heaviest.map(({ name, us }) => `${name} ${shown(us)}`).join(", ")}.`];
+  return [`Holdfast's heaviest functions: ${heaviest.map(({ name, us }) => `${name} ${shown(us)}`).join(", ")}.`];
 }
 
 function lineOf(name: string, { operations, profiles, serverUs }: Spent): ProfileLine {

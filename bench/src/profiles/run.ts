@@ -1,11 +1,11 @@
-/** Profiles every contestant of every workload, one after the other, and gives what it came to. */
+/** Profiles every contestant of every workload, one after the other. */
 import type { Conditions } from "../measurements/entry.js";
 import { startServers, stopAll } from "../server.js";
 import { type ProfileTable, tableOf } from "./report.js";
 import type { Spent } from "./spent.js";
 import type { Workload } from "./workloads.js";
 
-/** @param seconds  length of one run; undefined: each workload has its own */
+/** @param seconds  length of one run; if undefined, each workload uses its own */
 export async function profileAll(
   workloads: readonly Workload[],
   conditions: Omit<Conditions, "seconds">,

@@ -1,13 +1,14 @@
 /**
- * What the scripts of a free mutex cost the server, part by part: the same keys and arguments, and each line does a little more with
- * them, from nothing at all to what is really sent. What two scripts cost that do nothing, no lock with scripts can save.
+ * The server time of a free mutex's scripts, part by part. All lines send the same keys and arguments, and each does a
+ * little more, from two empty scripts to the real ones. The time of two empty scripts is the minimum for any lock with
+ * scripts.
  */
 import type { Redis } from "ioredis";
 import { type Call, callsOfAPair } from "../adapters/scripts.js";
 import type { Conditions } from "../measurements/entry.js";
 import type { Spent } from "./spent.js";
 
-/** So many locks at a time, so that the server always has work. */
+/** Enough locks in parallel to keep the server busy. */
 const PARALLEL = 32;
 const RAW = "raw";
 const COMPARE_AND_DELETE =
@@ -20,7 +21,7 @@ const ifFree = (body: string): string =>
 const RELEASE_UNQUEUED =
   "if redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('EXISTS', KEYS[3]) == 0 then redis.call('DEL', KEYS[1]) end return 1";
 
-/** Acquire and release of each part; where there is none, they are the real ones. */
+/** Acquire and release of each part. Empty strings stand for the real scripts. */
 const PARTS: Readonly<Record<string, readonly [string, string]>> = {
   "two empty scripts": ["return 1", "return 1"],
   "and a lease": [`${LEASE} return 1`, COMPARE_AND_DELETE],
@@ -29,10 +30,10 @@ const PARTS: Readonly<Record<string, readonly [string, string]>> = {
   "and the time in it": ["", ""],
 };
 
-/** The names of the parts, the yardstick first. */
+/** The names of the parts, after that of the yardstick. */
 export const SERVER_PARTS: readonly string[] = [RAW, ...Object.keys(PARTS)];
 
-/** Runs pairs of one part for the given time. @throws Error  the server refused one */
+/** Runs pairs of one part for the given time. @throws Error  the server refused a command */
 export async function spentOnServer(name: string, { server, seconds, connection }: Conditions): Promise<Spent> {
   const { control } = server;
   const [acquire, release] = await callsOfAPair();
@@ -49,11 +50,11 @@ export async function spentOnServer(name: string, { server, seconds, connection 
     }
   }
   const us = timesOf(await control.info("commandstats"));
-  // What scripts call is in their own time already; only the yardstick sends a bare command.
+  // The time of a script includes the commands that it calls. Only the yardstick sends a plain command.
   return { operations, profiles: [], serverUs: (us.get("evalsha") ?? 0) + (name === RAW ? (us.get("set") ?? 0) : 0) };
 }
 
-/** Puts one half of the pair on that lock into a pipeline. */
+/** Adds one half of the pair on a lock to a pipeline. */
 type Half = (pipeline: ReturnType<Redis["pipeline"]>, lock: number, nth: number) => void;
 
 async function rawPair(control: Redis, leaseMs: number): Promise<readonly [Half, Half]> {

@@ -1,9 +1,9 @@
 import type { Profile } from "../worker/orders.js";
 
-/** What a contestant used. */
+/** The processor time that a contestant used. */
 export interface Spent {
   readonly operations: number;
-  /** Of each process. */
+  /** One per process. */
   readonly profiles: readonly Profile[];
   /** Processor time of all servers. */
   readonly serverUs: number;

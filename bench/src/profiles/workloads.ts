@@ -1,6 +1,6 @@
 /**
- * The profiled workloads: the rows of the table that are limited by the processor, each with its yardstick and its best
- * peer.
+ * The profiled workloads: the measurements that are limited by the processor, each with its yardstick and a peer if one
+ * takes part.
  */
 import type { Connection } from "../adapters/adapter.js";
 import { Crew } from "../crew.js";
@@ -16,7 +16,7 @@ import type { Spent } from "./spent.js";
 
 const US_PER_SECOND = 1e6;
 const WARM_UP = { task: "pairs", seconds: 1, parallel: 16 } as const;
-/** As the crowds of the table. */
+/** As long as in the measurements of crowds. */
 const LONG_WARM_UP_SECONDS = 3;
 const HOP = "publish";
 
@@ -24,21 +24,21 @@ const HOP = "publish";
 export interface Workload {
   readonly name: string;
   readonly title: string;
-  /** What is counted. */
+  /** The operation that is counted. */
   readonly unit: string;
   /** The first one is the yardstick. */
   readonly contestants: readonly string[];
-  /** How many servers it takes beside the one that is there; 0 if absent. */
+  /** The number of servers it needs in addition to the shared one. 0 if absent. */
   readonly servers?: number;
-  /** Length of a run, unless the command line says otherwise. */
+  /** Length of one run, unless the command line says otherwise. */
   readonly seconds: number;
   run(name: string, conditions: Conditions): Promise<Spent>;
 }
 
-/** Leases on a quorum are waited for once, after its servers have started. */
+/** Short, because new servers of a quorum grant nothing for one lease, and the run waits that long. */
 const QUORUM_LEASE_MS = 3_000;
 
-/** Every one of them. */
+/** Every workload. */
 export const WORKLOADS: readonly Workload[] = [
   {
     name: "uncontended",
@@ -87,7 +87,7 @@ export const WORKLOADS: readonly Workload[] = [
     title: "100,000 leases that are held: renewals",
     unit: "renewal",
     contestants: ["holdfast"],
-    // A third of the lease: each is renewed once.
+    // A third of the lease, so that each lease is renewed once.
     seconds: 10,
     run: renewals,
   },

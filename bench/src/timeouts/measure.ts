@@ -1,4 +1,4 @@
-/** Thousands of waits of one process that time out together. Each run uses a new process. */
+/** Thousands of waits in one process that time out together. Each run uses a new process. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -24,7 +24,7 @@ export interface TimeoutsLine {
   readonly leasesLost: number;
 }
 
-/** Runs each kind as often as the conditions say. */
+/** Runs each kind `repetitions` times. */
 export async function measureTimeouts(
   { server, repetitions }: Omit<Conditions, "seconds">,
   callers: number,

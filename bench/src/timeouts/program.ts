@@ -1,4 +1,4 @@
-/** A process in which the waits of many callers end in the same millisecond: for how long its event loop stalls, and what it sends. */
+/** A process in which many waits time out in the same millisecond. Measures its event loop's stall and what it sends. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { argv } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,26 +9,26 @@ import { newIoredis } from "../adapters/client.js";
 /** How the callers wait. */
 export type Kind = "mutex" | "mutex, strict" | "semaphore";
 
-/** What one run came to. */
+/** The result of one run. */
 export interface Stampede {
-  /** The longest time that the event loop was late after the deadline, in ms. */
+  /** The longest delay of the event loop after the deadline, in ms. */
   readonly stallMs: number;
-  /** Script calls of the process since the deadline. */
+  /** Script calls that the server received since shortly before the deadline. */
   readonly scriptCalls: number;
-  /** When the last caller had its error, in ms after the deadline. */
+  /** Time from the deadline until the last caller got its error, in ms. */
   readonly lastMs: number;
-  /** How many callers were told that their wait is over, and who holds the lock. */
+  /** The number of callers whose error names the holder. */
   readonly told: number;
-  /** Whether another lease of the process, of 2 s, was lost. */
+  /** Whether the process lost another lease, one of 2 s. */
   readonly isLeaseLost: boolean;
 }
 
 const NAME = "stampede";
 const LEASE_MS = 30_000;
 const BRIEF_LEASE_MS = 2_000;
-/** Waiters ask again every 3 to 5 s, which must not fall on the deadline. */
+/** Waiters ask again every 3 to 5 s, which must not coincide with the deadline. */
 const WAIT_MS = 4_500;
-/** Callers that come in one turn; more of them would stall the event loop before anything is measured. */
+/** Callers that start in one turn. More would stall the event loop before the measurement. */
 const SLICE = 250;
 const SETTLED_MS = 300;
 

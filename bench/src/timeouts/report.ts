@@ -1,17 +1,17 @@
-/** What thousands of simultaneous timeouts cost, on paper. */
+/** What thousands of simultaneous timeouts cost, as a table. */
 import type { TimeoutsLine } from "./measure.js";
 
-/** A stall of this length is the most that is accepted. */
+/** A stall must be shorter than this. */
 export const MOST_STALL_MS = 100;
 
-const HEADS = ["callers", "stall, ms", "longest", "script calls", "last error, ms", "told who holds", "leases lost"];
+const HEADS = ["callers", "stall, ms", "longest", "script calls", "last error, ms", "holder known", "leases lost"];
 
-/** Whether a line is within what is accepted. */
+/** Whether a line reaches the targets. */
 export function isReached({ stallMs, leasesLost }: TimeoutsLine): boolean {
   return stallMs < MOST_STALL_MS && leasesLost === 0;
 }
 
-/** A table on paper. */
+/** The table as text. */
 export function timeoutsText(lines: readonly TimeoutsLine[]): string {
   const rows = [
     ["", ...HEADS],
@@ -31,7 +31,7 @@ export function timeoutsText(lines: readonly TimeoutsLine[]): string {
   const widths = rows[0]?.map((_, i) => Math.max(...rows.map((cells) => (cells[i] ?? "").length))) ?? [];
   return [
     "\nall callers of one process time out in the same millisecond",
-    "  stall: how late the event loop was at most after the deadline, median and longest of the runs",
+    "  stall: the longest delay of the event loop after the deadline, median and maximum of the runs",
     ...rows.map(
       (cells) =>
         `  ${cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join("  ")}`,

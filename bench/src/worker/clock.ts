@@ -1,7 +1,7 @@
-/** One clock for all processes of a machine, as cheap to read as `performance.now()`. */
+/** One clock for all processes of a machine, as fast to read as `performance.now()`. */
 
 const NANOSECONDS_PER_MS = 1_000_000n;
-/** The origin is read between two readings of the other clock; the narrowest of some tries is the truest. */
+/** Each try reads one clock between two readings of the other. The try with the shortest interval is the most accurate. */
 const TRIES = 50;
 
 const originMs = measureOrigin();

@@ -1,5 +1,5 @@
 /**
- * Many callers on one name, in one of several processes; every section is written down, so that all of them can be
+ * Many callers on one name, in one of several processes. Records every section, so that those of all processes can be
  * compared.
  */
 import { setTimeout as sleep, setImmediate as yieldOnce } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { machineMs } from "./clock.js";
 import type { Crowd, CrowdDone } from "./orders.js";
 import { SectionLog } from "./section-log.js";
 
-/** Begins immediately, so that the time before the measurement is warm-up. */
+/** Starts immediately, so that the time before the measurement is the warm-up. */
 export async function crowd(contestant: Contestant, order: Crowd): Promise<CrowdDone> {
   const { lock, callers, sectionMs, fromMs, untilMs, checkUntilMs } = order;
   const log = new SectionLog();

@@ -1,10 +1,10 @@
-/** A program in another language that carries out orders: a line of JSON each way, as interop/README.md has it. */
+/** A program in another language that carries out orders. The protocol, a line of JSON each way, is in interop/README.md. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Connection } from "../adapters/adapter.js";
 import type { CrowdDone, Order } from "./orders.js";
 
-/** Enough for a compiler that learns while it runs. */
+/** Enough for a just-in-time compiler. */
 const WARM_UP = { seconds: 1, parallel: 16 };
 
 interface Answer {
@@ -15,7 +15,7 @@ interface Answer {
   readonly message?: string;
 }
 
-/** See the file header. It ends when this process does, by the end of its input. */
+/** A running program. It ends when this process does, because its input ends. */
 export class ForeignWorker {
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
@@ -32,7 +32,7 @@ export class ForeignWorker {
       createInterface({ input: this.#child.stdout }).on("line", (line) => this.#heard(JSON.parse(line) as Answer));
     this.#child.once("error", (error) => this.#ended(error.message));
     this.#child.once("close", (code, signal) => this.#ended(`it ended with ${signal ?? code}`));
-    this.#child.stdin?.on("error", () => {}); // its end is told by "close"
+    this.#child.stdin?.on("error", () => {}); // "close" reports the end
   }
 
   /** Starts the program, connects it and warms it up. */
@@ -48,7 +48,7 @@ export class ForeignWorker {
     const { task, ...rest } = order;
     const done = await this.#call(task, rest);
     if (task !== "crowd") return done;
-    // The program gives the four numbers of each section one after the other, as the log of a worker has them.
+    // The program sends four numbers per section in a flat list, like the log of a worker.
     const crowd = done as Omit<CrowdDone, "sections"> & { readonly sections: readonly number[] };
     return { ...crowd, sections: Float64Array.from(crowd.sections) } satisfies CrowdDone;
   }

@@ -1,11 +1,11 @@
-/** The least that a hand-over between processes can take: one PUBLISH, and the message at the one who subscribed. */
+/** The minimum for a hand-over between processes: one PUBLISH, and the message at the subscriber. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../adapters/adapter.js";
 import { newIoredis } from "../adapters/client.js";
 import { machineMs } from "./clock.js";
 import type { Hop, HopDone } from "./orders.js";
 
-/** Connects one process of the ring; `run` answers with the messages that came to it. */
+/** Connects one process of the ring. `run` resolves to the messages that it received. */
 export async function openHop(
   connection: Connection,
 ): Promise<{ run(order: Hop): Promise<HopDone[]>; close(): Promise<void> }> {
@@ -24,7 +24,7 @@ export async function openHop(
       };
       subscriber.on("message", onMessage);
       await subscriber.subscribe(channelOf(index));
-      // The first one waits until all subscribe: a message without a receiver would be the last one.
+      // The first process waits until all have subscribed, because a message without a receiver would be the last one.
       if (index === 0) {
         while ((await publisher.pubsub("NUMSUB", channelOf(ring - 1)))[1] !== 1) await sleep(1);
         for (let other = 1; other < ring; other += 1)

@@ -2,10 +2,10 @@ import type { Contestant, Held } from "../adapters/adapter.js";
 import type { HoldDone } from "./orders.js";
 
 const PARALLEL = 256;
-/** What compiled code and buffers of a busy connection take is not what a lease takes. */
+/** Allocates compiled code and connection buffers beforehand, so that they do not count as memory of leases. */
 const WARM_UP_LEASES = 5_000;
 
-/** Acquires so many names and keeps them. */
+/** Acquires many names and keeps them. */
 export class Holdings {
   readonly #contestant: Contestant;
   readonly #held: Held[] = [];
@@ -38,7 +38,7 @@ export class Holdings {
 
 function memory(): number {
   if (globalThis.gc === undefined) throw new Error("a worker that weighs leases needs --expose-gc");
-  // Twice, as what a first collection makes reachable by finalizers goes with the second.
+  // Twice, because objects with finalizers are freed only by the second collection.
   globalThis.gc();
   globalThis.gc();
   const { heapUsed, external } = process.memoryUsage();

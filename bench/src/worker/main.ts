@@ -1,4 +1,4 @@
-/** A process that does what the measuring process orders, with one contestant, until it is let go of. */
+/** A worker process: carries out the orders of the measuring process with one contestant, until it is disconnected. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Adapter, Connection, Contestant } from "../adapters/adapter.js";
 import { adapterNamed } from "../adapters/all.js";
@@ -12,7 +12,7 @@ import { pairsFor, timesFor } from "./pairs.js";
 import { profiled } from "./profile.js";
 import { traced } from "./traffic.js";
 
-/** A name in place of an adapter's, for the ring that only publishes. */
+/** Given instead of the name of an adapter, it selects the ring that only publishes. */
 const HOP = "publish";
 const HELD_NAME = "held";
 
@@ -84,7 +84,7 @@ async function watch(seconds: number): Promise<{ processorUs: number }> {
   return { processorUs: user + system };
 }
 
-/** Acquires a name on each of several servers, and keeps it. */
+/** Acquires a name on each of several servers and keeps it. */
 async function keep(ports: readonly number[]): Promise<null> {
   for (const port of ports) {
     const holder = await adapterNamed(name).open({ ...connection, port });
@@ -96,6 +96,6 @@ async function keep(ports: readonly number[]): Promise<null> {
 async function waitFor(waiter: Contestant, seconds: number): Promise<null> {
   const waited = waiter.acquire(HELD_NAME).then(() => true);
   const isGranted = await Promise.race([waited, sleep(seconds * 1_000, false)]);
-  if (isGranted) throw new Error("exclusion was broken: a lock was granted that is held");
+  if (isGranted) throw new Error("exclusion was broken: a held lock was granted");
   return null;
 }

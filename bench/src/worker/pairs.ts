@@ -6,7 +6,7 @@ import type { Pairs, PairsDone, Times } from "./orders.js";
 export const NAMES = 1_024;
 const PREFIX = "order";
 
-/** Acquires and releases free locks until the time is over and enough is done, `parallel` at a time, each caller on names of its own. */
+/** Acquires and releases free locks, `parallel` at a time, until the time is over and `atLeast` pairs are done. */
 export async function pairsFor(
   contestant: Contestant,
   { seconds, parallel, prefix = PREFIX, atLeast = 0 }: Omit<Pairs, "task">,
@@ -28,7 +28,7 @@ export async function pairsFor(
   return { pairs, tookMs: performance.now() - startedAtMs, processorUs: user + system };
 }
 
-/** As `pairsFor`, one at a time; how long each pair took. */
+/** Like `pairsFor`, one at a time. Returns percentiles of the time of a pair. */
 export async function timesFor(contestant: Contestant, seconds: number): Promise<Times> {
   const times: number[] = [];
   const names = namesOf(PREFIX);

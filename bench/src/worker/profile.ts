@@ -1,13 +1,13 @@
 /**
- * Where the processor time of a worker goes while it does something: a sampling profile, summed by whose code it is.
+ * Where the processor time of a worker goes: a sampling profile, summed by whose code ran.
  *
- * Native code that was called from a function counts for that function; what is left is the event loop's own, which here is
- * mostly the kernel reading and writing sockets.
+ * Native code called from a JavaScript function counts for that function. The rest is the event loop, which here is mostly
+ * the kernel reading and writing sockets.
  */
 import { type Profiler, Session } from "node:inspector/promises";
 import type { Profile, Profiled, Share } from "./orders.js";
 
-/** Short beside a pair, and long beside what a sample costs. */
+/** Long compared with the cost of a sample. */
 const INTERVAL_US = 200;
 const HEAVIEST = 12;
 const IDLE = "(idle)";
@@ -15,7 +15,7 @@ const COLLECTOR = "(garbage collector)";
 const CLIENTS =
   /\/node_modules\/(?:ioredis|iovalkey|@redis|redis|redis-parser|redis-errors|@valkey|denque|standard-as-callback|cluster-key-slot)\//;
 
-/** Does `work`, and tells where the time went. */
+/** Does `work` and returns its result with a profile. */
 export async function profiled<Result>(work: () => Promise<Result>): Promise<Profiled<Result>> {
   const session = new Session();
   session.connect();
@@ -31,7 +31,7 @@ export async function profiled<Result>(work: () => Promise<Result>): Promise<Pro
   }
 }
 
-/** A profile as V8 gives it, by whose code was at work. Times in µs. */
+/** Sums a V8 profile by whose code ran. Times are in µs. */
 export function summed({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): Profile {
   const shares = new Map<number, { share: Share; name: string }>();
   for (const { id, callFrame } of nodes) {

@@ -1,14 +1,14 @@
-/** How many numbers a section takes in the log; see `CrowdDone`. */
+/** The number of numbers per section in the log, see `CrowdDone`. */
 export const NUMBERS_PER_SECTION = 4;
 
 const FIRST_CAPACITY = 1 << 16;
 
-/** Sections in the order in which they ended, without an object for each, since there may be half a million. */
+/** Sections in order of their end. It allocates no object per section, because there may be half a million. */
 export class SectionLog {
   #numbers: Float64Array = new Float64Array(FIRST_CAPACITY);
   #length = 0;
 
-  /** Writes one down. */
+  /** Records a section. */
   add(caller: number, askedAtMs: number, startedAtMs: number, endedAtMs: number): void {
     if (this.#length + NUMBERS_PER_SECTION > this.#numbers.length) this.#grow();
     this.#numbers[this.#length] = caller;
@@ -18,7 +18,7 @@ export class SectionLog {
     this.#length += NUMBERS_PER_SECTION;
   }
 
-  /** All of them, four numbers each. */
+  /** All sections, with four numbers each. */
   toArray(): Float64Array {
     return this.#numbers.slice(0, this.#length);
   }

@@ -1,9 +1,9 @@
-/** When this process hands bytes to its sockets and is given some, on the machine's clock. */
+/** Records when this process writes to and reads from its sockets, on the machine's clock. */
 import { Socket } from "node:net";
 import { machineMs } from "./clock.js";
 import type { Traced, Traffic } from "./orders.js";
 
-/** A message of a channel says so in its first bytes, in both versions of the protocol. */
+/** The first bytes of a pub/sub message contain this word in both versions of the protocol. */
 const MESSAGE = "message";
 const HEAD = 16;
 
@@ -11,7 +11,7 @@ const HEAD = 16;
 const DOORS = ["_write", "_writev", "push"] as const;
 type Doors = Record<(typeof DOORS)[number], (this: Socket, ...args: unknown[]) => unknown>;
 
-/** Does `work`, and tells when something was written or came meanwhile; clients need not know. */
+/** Does `work` and returns its result with the traffic meanwhile. It patches sockets, so clients need no change. */
 export async function traced<Result>(work: () => Promise<Result>): Promise<Traced<Result>> {
   const traffic: Record<keyof Traffic, number[]> = { writtenMs: [], answeredMs: [], toldMs: [] };
   const doors = Socket.prototype as unknown as Doors;
