@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * npm run test:all: everything that `npm test` leaves out, one command after the other.
+ * npm run test:all: runs everything that `npm test` leaves out, one command after the other.
  *
- * The last line is `N passed, N failed`: the sum of what each command counts. A command that does not say it has failed.
+ * The last line is `N passed, N failed`, the sum over all commands. A command that does not print its counts has failed.
  */
 import { spawn } from "node:child_process";
 import { execPath, exit, stderr, stdout } from "node:process";
@@ -17,10 +17,10 @@ const COMMANDS = [
   ["older-peers.mjs"],
   ["installs.mjs"],
   ["docs.mjs", "--check"],
-  // All but the sixty ticks of a schedule, which take 42 minutes.
+  // Everything except the sixty ticks of a schedule, which take 42 minutes.
   ["long.mjs", "!scheduled-soak"],
   ["verify.mjs", "pr"],
-  // The build of protocol 0 beside this one, half a minute for each direction.
+  // This build together with the build of protocol 0, half a minute in each direction.
   ["verify.mjs", "upgrade", "--seconds", "30"],
 ];
 
@@ -36,7 +36,7 @@ for (const command of COMMANDS) {
   passed += Number(green);
   failed += Number(bad) > 0 || code === 0 ? Number(bad) : 1;
   if (Number(green) === 0 && Number(bad) === 0) failed += code === 0 ? 1 : 0;
-  // Said once more at the end: of a long log, often only the end is kept.
+  // Repeated at the end, because often only the end of a long log is kept.
   for (const line of lines)
     if (/^(failed|skipped): |^✗ |^NOT RUN /.test(line)) red.push(`${command.join(" ")}: ${line}`);
   console.log(`· ${command.join(" ")}: ${seconds} s, ended with code ${code}`);
@@ -46,7 +46,7 @@ console.log(`${passed} passed, ${failed} failed`);
 exit(failed === 0 && passed > 0 ? 0 : 1);
 
 /**
- * Runs a script of this folder, and prints what it prints.
+ * Runs a script of this folder, and shows its output.
  *
  * @param {readonly [string, ...string[]]} command
  * @returns {Promise<{ code: number, lines: string[] }>}

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * The public API as one text: the declaration files that a user's compiler can reach from the entry points.
+ * The public API in one file: the declaration files that a user's compiler can reach from the entry points.
  *
- * It is committed beside the tidy tests, so that a change of the public surface is seen in a diff.
+ * It is committed next to the tidy tests, so that a change of the public API is visible in a diff.
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,11 +11,11 @@ import { dirname, join, relative } from "node:path";
 import { writeDeclarations } from "./declarations.mjs";
 import { root } from "./setup.mjs";
 
-/** What our own packages and our verification are built on; it may change in any version. */
+/** The entry point for Holdfast's other packages and its verification. It may change in any version. */
 const NOT_FOR_USERS = new Set(["./internal", "./simulation"]);
 const SNAPSHOT = join(root, "tests/tidy/api-snapshot.d.ts.txt");
 
-/** @returns {string} the API of all libraries, as they are compiled now */
+/** @returns {string} the API of all libraries as currently compiled */
 export function builtApi() {
   const base = mkdtempSync(join(tmpdir(), "holdfast-api-"));
   try {
@@ -35,7 +35,7 @@ export function builtApi() {
   }
 }
 
-/** @returns {string} the API that was last accepted; empty when there is none */
+/** @returns {string} the API that was last accepted; empty if there is none */
 export function acceptedApi() {
   return existsSync(SNAPSHOT) ? readFileSync(SNAPSHOT, "utf8") : "";
 }
@@ -43,7 +43,7 @@ export function acceptedApi() {
 /**
  * Accepts the API of the last build.
  *
- * @returns {boolean} whether that changed anything
+ * @returns {boolean} whether it has changed
  */
 export function writeSnapshot() {
   const api = builtApi();
@@ -53,7 +53,7 @@ export function writeSnapshot() {
 }
 
 /**
- * Declarations without comments, one file after the other, in the order of their paths.
+ * The declarations without comments, file by file in the order of their paths.
  *
  * @param {readonly string[]} entries
  * @param {(file: string) => string} read
@@ -64,7 +64,7 @@ export function flatten(entries, read, base) {
   /** @type {Map<string, string>} */
   const reached = new Map();
   const open = [...entries];
-  // The internal entry lists names from the whole library; only the files of those that are used belong to the API.
+  // The internal entry point lists names from the whole library. Only the files whose names are used belong to the API.
   /** @type {(file: string, names?: string) => string[]} */
   const filesOf = (file, names = "") => {
     if (relative(base, file).replaceAll("\\", "/") !== "holdfast/internal.d.ts") return [file];

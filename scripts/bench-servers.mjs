@@ -1,13 +1,13 @@
 // @ts-check
-/** Which servers `npm run bench -- --server LIST` means. */
+/** Finds the servers that `npm run bench -- --server LIST` names. */
 import { cells } from "./matrix/cells.mjs";
 
-/** The servers of the matrix, each family from its oldest to its newest. */
+/** The servers of the matrix. Those of one family are in order from oldest to newest. */
 const SERVERS = cells.filter(({ server }) => server !== undefined).map(({ name }) => name);
 
 /**
- * @param {string} list  names of servers, separated by commas; a beginning such as `valkey` means the newest of that family
- * @returns {readonly string[]} names of pins, each once
+ * @param {string} list  names of servers, separated by commas; a prefix such as `valkey` means the newest of that family
+ * @returns {readonly string[]} names of pins without duplicates
  * @throws RangeError  there is no such server
  */
 export function serversNamed(list) {

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * npm run bench [-- arguments of the benchmark]: measured on a redis-server of its own, or on the servers of the matrix that
- * `--server` names, one after the other.
+ * npm run bench [-- arguments of the benchmark]: runs the benchmark on its own redis-server, or on the servers of the
+ * matrix that `--server` names, one after the other.
  */
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,13 +14,13 @@ import { BENCH_PEER_NAMES, benchPeers } from "./peers.mjs";
 import { build, dependencies, node, redisServer, root, stop } from "./setup.mjs";
 
 const MAIN = "bench/dist/main.js";
-/** The page for users, which has the table of `--goals`. */
+/** The user page with the table of `--goals`. */
 const PAGE = "docs/benchmarks.md";
 /** The exit code of the benchmark if a target was missed. */
 const MISSED = 1;
 
 const words = argv.slice(2);
-/** Programs of peers in other languages, or why there are none; built only where they are measured. */
+/** Builds the programs of the peers in other languages that are measured. Reports why a program is missing. */
 function peers() {
   const named = words.findIndex((word) => word === "--adapters" || word.startsWith("--adapters="));
   const list = words[named] === "--adapters" ? words[named + 1] : words[named]?.slice("--adapters=".length);
@@ -30,7 +30,7 @@ function peers() {
 }
 
 /**
- * Takes an option with its value out of the arguments.
+ * Removes an option and its value from the arguments, and returns the value.
  *
  * @param {string} name
  * @returns {string | undefined}
@@ -58,7 +58,7 @@ if (!(Number.isInteger(runs) && runs > 0)) stop("--runs must be a whole number f
 const isWritten = isGoals && words.includes("--write-docs");
 if (isWritten) words.splice(words.indexOf("--write-docs"), 1);
 if (isWritten && words.some((word) => /^--(?:only|adapters)\b/.test(word)))
-  stop("--write-docs writes all targets; leave out --only and --adapters");
+  stop("--write-docs needs all targets; leave out --only and --adapters");
 /** @type {readonly string[]} */
 let names = [];
 try {
@@ -66,7 +66,7 @@ try {
 } catch (error) {
   stop(error instanceof Error ? error.message : String(error));
 }
-if (words.includes("--write-docs")) stop("--write-docs is for the redis-server that is installed; leave out --server");
+if (words.includes("--write-docs")) stop("--write-docs uses the installed redis-server; leave out --server, or add --goals");
 const programs = names.map((name) => fetched(name));
 await build();
 const foreign = peers();

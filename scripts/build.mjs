@@ -1,5 +1,5 @@
 // @ts-check
-/** npm run build: dependencies, generated Lua constants, compiled workspaces. */
+/** npm run build: installs dependencies, generates the Lua constants and compiles the workspaces. */
 import { build, dependencies } from "./setup.mjs";
 
 await dependencies();

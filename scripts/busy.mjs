@@ -5,7 +5,7 @@
  *
  * Without arguments it runs the files below five times. The last line says how many runs passed.
  *
- *     npm run test:busy -- 3 --tier      the same for all that `npm test` runs
+ *     npm run test:busy -- 3 --tier      the same for everything that `npm test` runs
  */
 import { spawn } from "node:child_process";
 import { argv, execPath, exit } from "node:process";
@@ -46,7 +46,7 @@ const stop = () => {
 process.on("exit", stop);
 let red = 0;
 for (let run = 1; run <= times; run += 1) {
-  console.log(`run ${run} of ${times}, beside ${PROCESSES} busy processes`);
+  console.log(`run ${run} of ${times}, next to ${PROCESSES} busy processes`);
   const startedAtMs = performance.now();
   const files = named.length > 0 ? named : FILES;
   const settings = { HOLDFAST_REDIS_SERVER: redis, HOLDFAST_TIER: isTier ? "contributor" : "" };
@@ -54,5 +54,5 @@ for (let run = 1; run <= times; run += 1) {
   console.log(`run ${run} took ${Math.round((performance.now() - startedAtMs) / 1000)} s`);
 }
 stop();
-console.log(`${times - red} of ${times} runs were green`);
+console.log(`${times - red} of ${times} runs passed`);
 exit(red === 0 ? 0 : 1);

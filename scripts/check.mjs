@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * npm run check: everything that can be said about the code without running it.
+ * npm run check: all checks of the code that need no test run.
  *
- * Every step runs, whatever the others say, and shows its output only when it fails.
+ * Every step runs even if another fails, and shows its output only if it fails.
  */
 import { spawnSync } from "node:child_process";
 import { execPath, exit } from "node:process";

@@ -11,7 +11,7 @@ import { argv, env, exit } from "node:process";
 import { runTests } from "./run-tests.mjs";
 import { aptInstall, build, dependencies, mayInstall, onPath, redisServer, stop } from "./setup.mjs";
 
-/** Programs that the tests start, each with the package of Debian that has it, and a variable that names another one. */
+/** Programs that the tests start, each with its Debian package and a variable that can name another binary. */
 const TOOLS = [
   { program: "tmux", from: "tmux", variable: undefined },
   { program: "chromium", from: "chromium", variable: "HOLDFAST_CHROMIUM" },

@@ -1,5 +1,5 @@
 // @ts-check
-/** The declaration files of a package as they are published: without what is marked `@internal`, and without maps. */
+/** The published declaration files of a package: without maps, and without declarations marked `@internal`. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { execPath } from "node:process";
@@ -7,8 +7,8 @@ import { execPath } from "node:process";
 import { root, tools } from "./setup.mjs";
 
 /**
- * Writes the declarations of a compiled package. In the repository the packages use parts of each other that are marked
- * `@internal`, so the compiled files keep these.
+ * Writes the declarations of a compiled package. The compiled files in the repository keep the `@internal` declarations,
+ * because the packages use them from each other.
  *
  * @param {string} home    the folder of the package
  * @param {string} target  folder for the declarations

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * npm run docs: builds the documentation site into `site/.vitepress/dist`, with the API reference that TypeDoc makes from the doc
- * comments. A link that leads nowhere, and a page that no section of `site/contents.mjs` names, fail it.
+ * npm run docs: builds the documentation site into `site/.vitepress/dist`, with the API reference that TypeDoc generates
+ * from the doc comments. It fails on a broken link, and on a page that is missing from `site/contents.mjs`.
  *
  *     npm run docs                the site
  *     npm run docs -- --serve     the site, served on a port of 127.0.0.1 until Ctrl-C
@@ -33,7 +33,7 @@ if (onPath("chromium") === undefined && env.HOLDFAST_CHROMIUM === undefined) {
 }
 exit(await runTests(["--config", "site/vitest.config.ts"], {}));
 
-/** Installs VitePress and TypeDoc beside the site, unless just these are there. */
+/** Installs VitePress and TypeDoc in `site/`, unless these versions are installed. */
 function toolsOfSite() {
   const versions = JSON.parse(readFileSync(join(SITE, "package.json"), "utf8")).devDependencies;
   const isInstalled = ["vitepress", "typedoc", "typedoc-plugin-markdown"].every((name) => {
@@ -54,7 +54,7 @@ async function pages() {
   const named = [...listed(ENGLISH, ""), ...listed(CHINESE, "zh/")];
   const missing = places.filter((place) => !/^(zh\/)?index\.md$/.test(place) && !named.includes(place));
   if (missing.length > 0) stop(`no section of site/contents.mjs names ${missing.join(", ")}; add each to one`);
-  if ((await node([join(SITE, "reference.mjs")])) !== 0) stop("the API reference could not be made, see above");
+  if ((await node([join(SITE, "reference.mjs")])) !== 0) stop("the API reference could not be generated, see above");
   if ((await node([VITEPRESS, "build", SITE])) !== 0) stop("the site could not be built, see above");
   console.log(`site: ${readdirSync(join(SITE, ".vitepress/dist"), { recursive: true }).filter(isPage).length} pages`);
 }

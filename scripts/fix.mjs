@@ -1,5 +1,5 @@
 // @ts-check
-/** npm run fix: repairs what `npm run check` and the tidy tests can find and a machine can mend. */
+/** npm run fix: fixes whatever can be fixed automatically for `npm run check` and the tidy tests. */
 import { exit } from "node:process";
 
 import { writeSnapshot } from "./api-snapshot.mjs";

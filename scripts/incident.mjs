@@ -1,7 +1,8 @@
 // @ts-check
 /**
- * npm run incident: plays an incident on real processes, checks that one command and one console page answer each question of it,
- * and writes packages/cli/docs/incident.md with the pictures in docs/console. `npm run test:cli` plays it too, and writes nothing.
+ * npm run incident: plays an incident on real processes, checks that one command and one console page answer each of its
+ * questions, and writes packages/cli/docs/incident.md and the pictures in docs/console. `npm run test:cli` plays it too,
+ * and writes nothing.
  *
  * The last line is `N passed, N failed`.
  */

@@ -1,12 +1,13 @@
 // @ts-check
 /**
- * npm run test:install [-- TEXT]: installs the packed packages into fresh projects, as a user does, and takes a lock there.
+ * npm run test:install [-- TEXT]: installs the packed packages into new projects, as a user does, and acquires a lock there.
  *
- * Each project is one package manager and one neighbor: a package in a version that Holdfast does not integrate with, which must
- * not keep Holdfast from being installed. In each project a first program runs as an ES module and as CommonJS, and
- * is compiled by TypeScript with each setting that the README names; with npm alone it is also bundled. TEXT runs only the projects whose name contains it.
+ * Each project has one package manager and one neighbor: a package in a version that Holdfast does not integrate with, which
+ * must not prevent the installation of Holdfast. In each project, a first program runs as an ES module and as CommonJS, and
+ * is compiled by TypeScript with each setting that the README names. With npm and no neighbor, it is also bundled. TEXT runs
+ * only the projects whose name contains it.
  *
- * The package managers come from the registry that npm is configured for. The last line is `N passed, N failed`.
+ * The package managers come from npm's configured registry. The last line is `N passed, N failed`.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,15 +18,15 @@ import { argv, env, execPath, exit } from "node:process";
 
 import { build, dependencies, redisServer, root } from "./setup.mjs";
 
-/** Longest time for one step of a project, in ms. */
+/** Timeout of one step of a project. */
 const STEP_MS = 180_000;
 
 const NPM = { name: "npm", install: ["npm", "install", "--no-audit", "--no-fund"] };
-/** Each installs with its own resolution of peers, and its own layout of node_modules. */
+/** Package managers differ in how they resolve peers, and in the layout of node_modules. */
 const MANAGERS = [
   NPM,
   { name: "pnpm", install: ["npx", "-y", "pnpm@10.34.8", "install", "--no-frozen-lockfile"] },
-  // yarn knows a tarball by its name and version, and takes that of an earlier run from its cache.
+  // yarn identifies a tarball by name and version, so it would take that of an earlier run from its default cache.
   {
     name: "yarn",
     install: ["npx", "-y", "yarn@1.22.22", "install", "--no-lockfile", "--cache-folder", "../yarn-cache"],
@@ -33,10 +34,10 @@ const MANAGERS = [
   { name: "bun", install: ["npx", "-y", "bun@1.4.5", "install"] },
 ];
 
-/** The packages that each project installs. `http` depends on `recipes`, and each expects `holdfast` in the same version. */
+/** The packages that each project installs. `http` depends on `recipes`; all need the same version of `holdfast`. */
 const PACKAGES = ["holdfast", "recipes", "interop", "telemetry", "http", "redlock-compat"];
 
-/** Packages of versions that Holdfast has no integration for. @type {Record<string, Record<string, string>>} */
+/** Packages in versions that Holdfast has no integration for. @type {Record<string, Record<string, string>>} */
 const NEIGHBORS = {
   none: {},
   "node-cron 3": { "node-cron": "3.0.3" },
@@ -57,7 +58,7 @@ const SETTINGS = {
   "nodenext, ES module": { extension: "mts", options: { module: "nodenext" } },
   "nodenext, CommonJS": { extension: "cts", since: "5.8", options: { module: "nodenext" } },
   bundler: { extension: "ts", options: { module: "esnext", moduleResolution: "bundler" } },
-  // TypeScript 7 no longer has it.
+  // TypeScript 7 has removed it.
   node10: {
     extension: "ts",
     before: "7",
@@ -172,13 +173,13 @@ function project({ manager, neighbor, packages }) {
   mkdirSync(folder);
   const isPlain = neighbor === "none";
   const compilers = isPlain ? TYPESCRIPT : {};
-  // The bundlers do not depend on who installed them.
+  // The package manager makes no difference to the bundlers.
   const bundlers = isPlain && manager === NPM ? BUNDLERS : {};
   write(folder, "package.json", {
     name: "fresh",
     private: true,
     dependencies: { ...tarballs, ioredis: "5.11.1", ...packages },
-    // As long as they are not in a registry, the packages find each other only this way: npm and Bun, pnpm, yarn.
+    // The packages are not in a registry yet, so they find each other only this way: npm and Bun, pnpm, yarn.
     overrides: tarballs,
     pnpm: { overrides: tarballs },
     resolutions: tarballs,
@@ -246,11 +247,11 @@ function check(what, attempt) {
  * @param {string} folder
  * @param {readonly string[]} command
  * @param {Record<string, string>} [extra]
- * @returns {string} what it printed
- * @throws Error  it failed; with what it printed
+ * @returns {string} its output
+ * @throws Error  it failed; the message has its output
  */
 function step(folder, [program = "", ...args], extra = {}) {
-  // The variables of the npm that runs this script must not configure the package manager of the project.
+  // Variables set by the npm that runs this script must not configure the project's package manager.
   const own = Object.fromEntries(Object.entries(env).filter(([key]) => !/^npm_(?!config_registry)/i.test(key)));
   try {
     const options = { cwd: folder, env: { ...own, ...extra, CI: "1" }, timeout: STEP_MS };
@@ -264,7 +265,7 @@ function step(folder, [program = "", ...args], extra = {}) {
 /**
  * Packs a package of this repository with npm.
  *
- * @param {string} name  of its folder
+ * @param {string} name  the name of its folder
  * @returns {string} path of the tarball
  */
 function pack(name) {
@@ -282,7 +283,7 @@ function write(folder, file, content) {
   writeFileSync(join(folder, file), typeof content === "string" ? content : JSON.stringify(content));
 }
 
-/** @returns {Promise<number>} a port that is free now */
+/** @returns {Promise<number>} a free port */
 function freePort() {
   return new Promise((resolve) => {
     const probe = createServer().listen(0, "127.0.0.1", () => {

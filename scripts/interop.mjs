@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * npm run test:interop [-- vitest arguments]: builds the peers in other languages that are missing or stale, then runs the
- * tests that share locks with them on real servers.
+ * npm run test:interop [-- vitest arguments]: builds missing or outdated peers in other languages, then runs the tests that
+ * share locks with them on real servers.
  *
- * A missing toolchain is named in one line, with how to get it; where CI=true it is installed. Nothing is skipped for it.
+ * If a toolchain is missing, the command fails and says how to install it; with CI=true it installs it. No test is skipped.
  * The last line is `N passed, N failed`.
  */
 import { argv, exit } from "node:process";

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * npm run test:long [-- FILTER and options of vitest]: the recipes with their processes that are killed, the writers of
- * PostgreSQL and the random programs of each kind, at full size, one file after the other. `npm test` plays the same files small; some of them hold for how long
- * things take only here. FILTER is part of a file's name, or `!` and what is to be left out.
+ * npm run test:long [-- FILTER and options of vitest]: runs at full size, one file after the other: the recipes with killed
+ * processes, the PostgreSQL writers and the random programs of each kind. `npm test` runs the same files at a smaller size,
+ * and some of them check durations only here. FILTER is part of a file's name, or `!` and the part of a name to leave out.
  *
  * The last line is `N passed, N failed`.
  */
@@ -11,7 +11,7 @@ import { argv, exit } from "node:process";
 import { runTests } from "./run-tests.mjs";
 import { build, dependencies, redisServer, stop } from "./setup.mjs";
 
-/** What each file reads its size from. */
+/** The full size of each file, and the variable that sets it. */
 const SIZES = [
   { file: "recipes/tests/soak", variable: "HOLDFAST_SOAK_KEYS", size: 10_000 },
   { file: "recipes/tests/fence", variable: "HOLDFAST_SOAK_WRITES", size: 10_000 },
@@ -36,7 +36,7 @@ const without = args.filter((arg) => arg.startsWith("!")).map((arg) => arg.slice
 const chosen = SIZES.map(({ file, ...size }) => ({ ...size, path: `packages/${file}.test.ts` }))
   .filter(({ path }) => filters.length === 0 || filters.some((filter) => path.includes(filter)))
   .filter(({ path }) => !without.some((filter) => path.includes(filter)));
-if (chosen.length === 0) stop(`no test file that has a full size is called ${args.join(" or ")}`);
+if (chosen.length === 0) stop(`no test file with a full size matches ${args.join(" or ")}`);
 
 await dependencies();
 await build();

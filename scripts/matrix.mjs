@@ -1,14 +1,15 @@
 // @ts-check
 /**
- * npm run matrix [-- SERVER … RUNTIME … and options]: the tests on each server and each runtime that Holdfast supports.
+ * npm run matrix [-- SERVER … RUNTIME … and options]: runs the tests on each server and runtime that Holdfast supports.
  *
- * SERVER and RUNTIME are parts of names, such as `valkey` or `node-24`. One alone runs all of its suites, both run the contracts for that
- * server on that runtime, and without any all cells run. What is missing is fetched, see scripts/matrix/pins.json. Options:
+ * SERVER and RUNTIME are parts of names, such as `valkey` or `node-24`. One alone runs all of its suites, and both together
+ * run the contracts for that server on that runtime. Without either, all cells run. Missing servers and runtimes are
+ * downloaded, see scripts/matrix/pins.json. Options:
  *
- *   --list         names the cells and their suites, and runs none
- *   --slice        the part for a single change: contracts on the newest servers, and one other suite chosen by the commit
- *   --suite TEXT   only suites whose title contains TEXT
- *   --record       writes the counts to docs/platforms.md
+ *   --list         list the cells and their suites, and run none
+ *   --slice        run the part for one change: contracts on the newest servers, and one other suite chosen by the commit
+ *   --suite TEXT   run only suites whose title contains TEXT
+ *   --record       write the counts to docs/platforms.md
  *
  * A skipped test counts as failed, and so does a cell that could not be fetched. The output of vitest is kept in
  * .cache/platforms/logs. The last line is `N passed, N failed`.
@@ -26,9 +27,9 @@ import { record } from "./matrix/table.mjs";
 import { build, dependencies, redisServer, root, stop, tools } from "./setup.mjs";
 import { failures, tally } from "./tally.mjs";
 
-/** Longest time for one suite, in ms. A suite that hangs is red, and the rest goes on. */
+/** Timeout of one suite. A suite that hangs fails, and the others continue. */
 const SUITE_MS = 1_200_000;
-/** How many suites run side by side of those that mostly wait. */
+/** The number of suites that run in parallel, of those that mostly wait. */
 const SIDE_BY_SIDE = 4;
 
 const { values, positionals } = parseArgs({
@@ -84,7 +85,7 @@ console.log(`${passed} passed, ${failed} failed`);
 exit(failed === 0 && passed > 0 ? 0 : 1);
 
 /**
- * Plays one after the other, until none is left.
+ * Runs one suite after the other until none is left.
  *
  * @param {typeof plays} left
  */
@@ -94,7 +95,7 @@ async function played(left) {
     const startedAtMs = performance.now();
     const counts = await play(next);
     results.push({ cell: cell.name, suite: suite.title, passed: counts.passed, failed: counts.failed });
-    // After each, so that an interrupted run keeps what it found.
+    // After each suite, so that an interrupted run keeps its results.
     if (values.record === true) record(results, new Date());
     for (const trouble of counts.troubles) console.log(`failed: ${cell.name}, ${suite.title}: ${trouble}`);
     const seconds = Math.round((performance.now() - startedAtMs) / 1_000);
@@ -109,7 +110,7 @@ async function played(left) {
  */
 async function play({ cell, suite, server, runtime }) {
   const log = join(logs, `${cell.name}-${suite.title}`.replace(/[^\w.]+/g, "-").concat(".log"));
-  // Child processes of tests that start `node` get the same one.
+  // Tests that start `node` get the same version.
   const settings = { HOLDFAST_REDIS_SERVER: server, PATH: `${dirname(runtime)}:${env.PATH ?? ""}` };
   if (suite.files === "tour") {
     const words = cell.runtime === "deno" ? ["run", "--allow-all", "--no-lock", "--node-modules-dir=manual"] : [];
@@ -120,7 +121,7 @@ async function play({ cell, suite, server, runtime }) {
   rmSync(report, { force: true });
   const outside = fileURLToPath(new URL("./outside-errors.mjs", import.meta.url));
   const output = ["--reporter=verbose", "--reporter=json", `--outputFile.json=${report}`, `--reporter=${outside}`];
-  // Contracts in full, also on the client libraries of which a plain run has a selection.
+  // All contracts, even on client libraries for which a plain run has only a selection.
   const all = suite.isQuiet === true ? { HOLDFAST_TESTS: "all" } : {};
   const words = [tools.vitest, "run", ...output, ...suite.files];
   const { code, isLate } = await ended(runtime, words, { ...settings, ...all }, log);
@@ -133,7 +134,7 @@ async function play({ cell, suite, server, runtime }) {
 }
 
 /**
- * @param {string} text  what a tour printed
+ * @param {string} text  the output of a tour
  * @param {number} code
  */
 function ofTour(text, code) {
@@ -147,7 +148,7 @@ function ofTour(text, code) {
  * @param {string} command
  * @param {readonly string[]} args
  * @param {Record<string, string>} settings
- * @param {string} log  file for what it prints
+ * @param {string} log  file for its output
  * @returns {Promise<{ code: number, isLate: boolean }>}
  */
 function ended(command, args, settings, log) {
@@ -178,7 +179,7 @@ function read(file) {
   }
 }
 
-/** @returns {string} hash of the present commit; zeros where there is no repository */
+/** @returns {string} hash of the current commit; zeros if there is no repository */
 function commit() {
   try {
     return execFileSync("git", ["rev-parse", "HEAD"], { cwd: root, encoding: "utf8", stdio: "pipe" }).trim();

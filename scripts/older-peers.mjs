@@ -1,10 +1,11 @@
 // @ts-check
 /**
- * npm run test:peers [-- NAME and options of vitest]: the tests of integrations with the older majors that package.json permits, one file
- * after the other. NAME is part of a set's name, such as `nest-10` or `bullmq`.
+ * npm run test:peers [-- NAME and options of vitest]: runs the tests of the integrations with the older major versions that
+ * package.json permits, one file after the other. NAME is part of a set's name, such as `nest-10` or `bullmq`.
  *
- * Each set is a folder of its own in .cache/peers: the older packages, and copies of what is tested, so that Node itself finds them from
- * there, in child processes too, and nothing else knows of it. `peer-versions.test.ts` is red where another version is loaded.
+ * Each set has its own folder in .cache/peers with the older packages and copies of the packages under test, so that Node
+ * resolves the older packages from there, also in child processes. `peer-versions.test.ts` fails if another version is
+ * loaded.
  *
  * The last line is `N passed, N failed`.
  */
@@ -20,7 +21,7 @@ import { build, dependencies, npm, redisServer, root, stop } from "./setup.mjs";
  * @property {string} name
  * @property {Record<string, string>} peers  exact versions
  * @property {string} project  the package under test
- * @property {readonly string[]} files  of its tests
+ * @property {readonly string[]} files  its test files
  */
 
 const NEST = [
@@ -70,10 +71,10 @@ const SETS = [
 ];
 
 const HOME = join(root, ".cache/peers");
-/** What the packages under test and their tests import. */
+/** The packages under test, and those that they and their tests import. */
 const LIBRARIES = ["holdfast", "embedded", "recipes", "bullmq", "nestjs"];
 
-/** @param {Older} set  whose packages are installed, unless just these are there */
+/** Installs the packages of a set, unless these versions are installed. @param {Older} set */
 function install({ name, peers }) {
   const folder = join(HOME, name);
   const mark = join(folder, ".installed");
@@ -89,7 +90,7 @@ function install({ name, peers }) {
   writeFileSync(mark, wanted);
 }
 
-/** @param {Older} set  whose folder gets what is tested as it is now */
+/** Copies the current packages under test to the folder of a set. @param {Older} set */
 function copy({ name, peers, project, files }) {
   const folder = join(HOME, name);
   const tests = files.map((file) => `packages/${project}/tests/${file}.test.ts`);
@@ -106,10 +107,10 @@ function copy({ name, peers, project, files }) {
   }
 
   for (const library of LIBRARIES) {
-    // Of the packages that were not exchanged, these are not the workspace's.
+    // The package's own node_modules have the dependencies that are not replaced.
     const own = join(root, "packages", library, "node_modules");
     if (existsSync(own)) symlinkSync(own, join(folder, "packages", library, "node_modules"), "junction");
-    // Programs of tests find the library as users do.
+    // Programs of tests import the library as users do.
     const installed = join(folder, "node_modules", library === "holdfast" ? library : `@holdfast/${library}`);
     rmSync(installed, { recursive: true, force: true });
     mkdirSync(dirname(installed), { recursive: true });
@@ -128,7 +129,7 @@ const filters = args.filter((arg) => !arg.startsWith("-"));
 const chosen = SETS.filter(({ name }) => filters.length === 0 || filters.some((filter) => name.includes(filter)));
 if (chosen.length === 0) {
   const names = SETS.map(({ name }) => name).join(", ");
-  stop(`there are no older packages called ${filters.join(" or ")}; there are ${names}`);
+  stop(`no set of older packages matches ${filters.join(" or ")}; the sets are ${names}`);
 }
 
 await dependencies();

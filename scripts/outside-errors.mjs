@@ -4,9 +4,9 @@ import { relative } from "node:path";
 import { root } from "./setup.mjs";
 
 /**
- * A reporter for vitest: names every error that belongs to no test, such as a rejected promise that is not awaited.
+ * A vitest reporter that prints every error outside of tests, such as an unhandled rejection.
  *
- * vitest's JSON report leaves these errors out, so without this line the end of a long log says only that there was one.
+ * vitest's JSON report omits these errors, so the end of a long log would only say that there was one.
  */
 export default class OutsideErrors {
   /**

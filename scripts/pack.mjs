@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * Builds what is published of a library: a package with a few bundled files instead of a hundred.
+ * Builds the published form of a library: a package with a few bundled files instead of a hundred.
  *
  *     node scripts/pack.mjs PACKAGE FOLDER      such as `holdfast` or `recipes`
  *
- * Opening a file costs Node more than reading it, so bundling saves most of the time that an import takes. In the repository
- * the compiled files stay as they are: a stack trace leads to the source, and a change needs no bundling.
- * Files that several entry points share are separate, because an error must be of the same class in all of them.
+ * Opening a file costs Node more than reading it, so bundling saves most of the time of an import. In the repository, the
+ * compiled files stay unbundled: stack traces lead to the source, and a change needs no bundling. Code that several entry
+ * points share goes into separate files, because an error must have the same class in all of them.
  *
  * `npm pack` and `npm publish` use it too: see scripts/prepack.mjs.
  */
@@ -37,14 +37,14 @@ export async function pack(home, target) {
     external: [/^node:/, "vitest", ...others.map((name) => new RegExp(`^${name}(/|$)`))],
     platform: "node",
   });
-  // What the main entry loads is two files, whichever parts of it other entries share: more files compress less well, and so do
-  // scripts between code, because they repeat each other.
+  // The main entry loads two files, whichever parts of them other entries share. More files would compress less well, and
+  // so would scripts mixed with code, because the scripts repeat each other.
   const ofMain = manifest.main === undefined ? new Set() : reachedFrom(join(home, manifest.main));
   /** @param {string} id */
   const isScript = (id) => dirname(id) === join(home, "dist/generated");
   const scripts = { name: "scripts", test: (/** @type {string} */ id) => ofMain.has(id) && isScript(id) };
   const library = { name: "library", test: (/** @type {string} */ id) => ofMain.has(id) && !isScript(id) };
-  // Functions and classes keep their names, so that an error's stack can be read.
+  // Functions and classes keep their names, so that stack traces are readable.
   const names = { chunkFileNames: "shared-[hash].js", keepNames: true };
   const { output } = await bundle.write({
     dir: join(target, "dist"),
@@ -61,13 +61,14 @@ export async function pack(home, target) {
   if (existsSync(pages)) cpSync(pages, join(target, "dist/ui"), { recursive: true });
   for (const file of ["README.md", "LICENSE"]) cpSync(join(home, file), join(target, file));
   const { devDependencies: _, ...published } = manifest;
-  // Any version in the repository, so that a change of `holdfast` is not a major change for all; exactly this one for users.
+  // In the repository, any version of `holdfast` is allowed, so that its change is no major change of the dependents. Users
+  // get exactly this version.
   if (published.peerDependencies?.holdfast !== undefined) published.peerDependencies.holdfast = manifest.version;
   writeFileSync(join(target, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
 }
 
 /**
- * A compiled file and all that it imports.
+ * A compiled file and all of its imports, direct and indirect.
  *
  * @param {string} entry
  * @returns {ReadonlySet<string>}

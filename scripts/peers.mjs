@@ -1,5 +1,5 @@
 // @ts-check
-/** The peers in other languages: which toolchains they need, and how each is built into interop/dist. */
+/** The peers in other languages: the toolchains they need, and how each is built into interop/dist. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -11,16 +11,16 @@ import { aptInstall, mayInstall, onPath, root, stop } from "./setup.mjs";
 const PEERS = join(root, "interop/peers");
 const BUILT = join(root, "interop/dist");
 
-/** Each Redisson that the Java peers are built against; the tests name them by these. */
+/** The versions of Redisson that the Java peers are built against. Tests refer to the peers by version. */
 const REDISSONS = ["4.7.0", "3.27.2", "3.21.3"];
-/** The redis-py whose Lock is the Python peer. */
+/** The redis-py release whose Lock is the Python peer. */
 const REDIS_PY = "redis==8.1.0";
 const OLDEST_JAVA = 17;
 
 /**
  * @typedef {object} Toolchain
- * @property {string} name  as a sentence needs it
- * @property {string[]} packages  of Debian
+ * @property {string} name  as it appears in messages
+ * @property {string[]} packages  Debian packages
  * @property {() => boolean} isThere
  */
 
@@ -51,7 +51,7 @@ const TOOLCHAINS = [
   { name: "faketime", packages: ["faketime"], isThere: () => works("faketime", "-f", "+1s", "true") },
 ];
 
-/** Sees to it that every toolchain is there, or stops with one line that says which is not. */
+/** Checks that every toolchain is installed. In CI it installs missing ones; elsewhere it stops and names them. */
 export async function toolchains() {
   if (env.CI === "true" && mayInstall() && onPath("apt-get") !== undefined) {
     const packages = missing().flatMap((each) => each.packages);
@@ -76,7 +76,7 @@ function missing() {
  */
 
 /**
- * @param {string} version  of Redisson
+ * @param {string} version  the version of Redisson
  * @param {string} folder
  */
 function maven(version, folder) {
@@ -125,7 +125,7 @@ const RECIPES = [
   },
 ];
 
-/** Builds what is not there or older than its sources, or stops. PHP and the shell need no building. */
+/** Builds every peer that is missing or whose sources have changed. Stops if that fails. PHP and shell need no build. */
 export async function buildPeers() {
   for (const recipe of RECIPES) {
     const trouble = built(recipe);
@@ -134,10 +134,10 @@ export async function buildPeers() {
 }
 
 /**
- * Builds a peer unless it is there as its sources are.
+ * Builds a peer unless it is up to date.
  *
  * @param {Recipe} recipe
- * @returns {string} what went wrong; empty when nothing did
+ * @returns {string} the error output; empty on success
  */
 function built({ name, sources, command }) {
   const folder = join(BUILT, name);
@@ -156,12 +156,12 @@ function built({ name, sources, command }) {
 }
 
 /**
- * A peer of the benchmark: the program that carries out its orders, or why there is none.
+ * A peer of the benchmark: the program that carries out its orders, or the reason why it is missing.
  *
  * @typedef {{ program: readonly string[] } | { missing: string }} BenchPeer
  */
 
-/** Where Go is put by its own installer, which does not add it to PATH. */
+/** The location of Go after its own installer, which does not add it to PATH. */
 const GO_OF_INSTALLER = "/usr/local/go/bin/go";
 
 /** @returns {string | undefined} */
@@ -206,9 +206,9 @@ const BENCH_PEERS = {
 };
 
 /**
- * Builds the peers of the benchmark that are wanted and can be built. Nothing stops for one that cannot: it says why.
+ * Builds the wanted peers of the benchmark. A peer that cannot be built has a reason instead of a program.
  *
- * @param {readonly string[]} wanted  names of contestants; others than these are passed over
+ * @param {readonly string[]} wanted  names of contestants; those that are not peers in other languages are ignored
  * @returns {Record<string, BenchPeer>}
  */
 export function benchPeers(wanted) {
@@ -216,7 +216,7 @@ export function benchPeers(wanted) {
   return Object.fromEntries(names.map((name) => [name, BENCH_PEERS[name]?.() ?? { missing: "it is not known" }]));
 }
 
-/** Those that there are. */
+/** The names of all peers of the benchmark. */
 export const BENCH_PEER_NAMES = Object.keys(BENCH_PEERS);
 
 /** @param {string} text */
@@ -225,7 +225,7 @@ function firstLine(text) {
 }
 
 /**
- * What a build is made from, since times of files say little after a checkout.
+ * A digest of a build's sources and command. Modification times say little after a checkout.
  *
  * @param {string} folder
  * @param {readonly string[]} words

@@ -2,12 +2,11 @@
 /**
  * `prepack` and `postpack` of the packages, so that `npm pack` and `npm publish` publish the same files:
  *
- *     node ../../scripts/prepack.mjs            replaces dist and package.json by what is published
+ *     node ../../scripts/prepack.mjs            replaces dist and package.json with the published ones
  *     node ../../scripts/prepack.mjs restore    puts the compiled files back
  *
- * The first fails, and replaces nothing, if the package is not compiled, or if what was made of it is not bundled.
- * npm runs both in the folder of the package. If packing was interrupted, the next run of either puts the compiled files back
- * first.
+ * The first fails and replaces nothing if the package is not compiled, or if the result is not bundled. npm runs both in
+ * the folder of the package. If packing was interrupted, the next run of either first puts the compiled files back.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +18,7 @@ import { entryFiles } from "./release-checks.mjs";
 import { root } from "./setup.mjs";
 
 const home = cwd();
-/** The compiled files, while the published ones are in their place. */
+/** Holds the compiled files while the published ones are in their place. */
 const aside = join(home, ".cache-pack-aside");
 const REPLACED = ["dist", "package.json"];
 
@@ -64,7 +63,7 @@ function manifestIn(folder) {
 }
 
 /**
- * The entry points that the package names and does not have.
+ * The entry points that the package names but does not contain.
  *
  * @param {string} folder
  * @returns {string[]}
@@ -74,7 +73,8 @@ function missingEntries(folder) {
 }
 
 /**
- * The files of code that are the same as the compiled ones. The pages of the console are bundled when they are built.
+ * The code files that equal the compiled ones, and so are not bundled. Pages of the console do not count, because their
+ * build bundles them.
  *
  * @param {string} target
  * @returns {string[]}

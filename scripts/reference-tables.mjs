@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The tables of the pages of options and of docs/error-index.md, made from the doc comments of the options and error classes, and the
- * table of metrics, made from their definitions. So they always say what the source says. `npm run fix` writes them.
+ * Generates the tables of options and errors in docs/ from the doc comments of the options and error classes, and the table
+ * of metrics from their definitions. `npm run fix` writes them.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import ts from "typescript";
 
 import { root } from "./setup.mjs";
 
-/** Each marker in a document, and the declarations whose rows follow it. */
+/** Maps each marker in a document to the declarations in the table after it. */
 const OPTIONS = {
   "docs/options.md": {
     "acquire, run and tryAcquire": [["packages/holdfast/src/core/options.ts", "TryAcquireOptions", "AcquireOptions"]],
@@ -67,12 +67,12 @@ function documented(node) {
   };
 }
 
-/** The first sentence of a meaning. The pages of errors and of recipes have the rest. @param {string} text */
+/** The first sentence of a description. The pages about errors and recipes have the rest. @param {string} text */
 function inShort(text) {
   return /^.+?\.(?= |<br>|$)/.exec(text)?.[0] ?? text;
 }
 
-/** Paragraphs and list items in a cell of a table. @param {string} text */
+/** Formats paragraphs and list items for a cell of a table. @param {string} text */
 function oneLine(text) {
   return text
     .trim()
@@ -98,7 +98,7 @@ function optionRows(path, names) {
   });
 }
 
-/** @param {ReadonlyArray<readonly string[]>} groups  each a path and names of interfaces in it */
+/** @param {ReadonlyArray<readonly string[]>} groups  each a path and the names of interfaces in it */
 function optionTable(groups) {
   return [
     "| option | default | meaning |",
@@ -167,7 +167,7 @@ function objectIn(property, file) {
   throw new Error(`${file.fileName}: not a definition of a metric: ${property.getText(file)}`);
 }
 
-/** @returns {ReadonlyMap<string, string>} the text of each document with its tables as the sources have them */
+/** @returns {ReadonlyMap<string, string>} the text of each document, with tables that match the sources */
 export function documents() {
   /** @type {Readonly<Record<string, ReadonlyArray<readonly [string, readonly string[]]>>>} */
   const tables = {

@@ -1,5 +1,5 @@
 // @ts-check
-/** What a packed package must be like before it may be published. */
+/** The checks that a packed package must pass before it is published. */
 
 /** @typedef {{ name: string, version: string, dependencies?: Record<string, string>, [field: string]: unknown }} Manifest */
 
@@ -18,7 +18,7 @@ function pathsIn(target) {
 }
 
 /**
- * The files of code that a package offers: what it exports, and its commands.
+ * The code files that a package offers: its exports and its commands.
  *
  * @param {{ main?: string, exports?: unknown, bin?: Record<string, string> }} manifest
  * @returns {string[]}
@@ -29,10 +29,10 @@ export function entryFiles({ main, exports, bin = {} }) {
 }
 
 /**
- * What is wrong with a packed package.
+ * Lists the problems of a packed package.
  *
- * @param {ReadonlyMap<string, string>} files  path from the package, and text
- * @param {string} version  of all packages of the release
+ * @param {ReadonlyMap<string, string>} files  the text of each file, by its path in the package
+ * @param {string} version  the version of all packages of the release
  * @returns {string[]}
  */
 export function complaintsAbout(files, version) {
@@ -54,7 +54,7 @@ export function complaintsAbout(files, version) {
     if (paths.some((path) => CODE.test(path)) && !paths.some((path) => TYPES.test(path)))
       wrong.push(`${entry} has no types`);
   }
-  // Tools that do not read `exports`, such as TypeScript's node10, use these.
+  // For tools that do not read `exports`, such as TypeScript's node10.
   if (manifest.exports?.["."] !== undefined)
     for (const field of ["main", "types"])
       if (manifest[field] === undefined) wrong.push(`package.json has no ${field}`);
@@ -74,7 +74,7 @@ export function complaintsAbout(files, version) {
 }
 
 /**
- * Why packages of these versions cannot be one release.
+ * Explains why packages of these versions cannot be one release. Empty if they can.
  *
  * @param {readonly Manifest[]} manifests
  * @returns {string[]}
@@ -87,7 +87,7 @@ export function versionsApart(manifests) {
 const ADDRESSES = ["repository", "homepage", "bugs"];
 
 /**
- * Which public addresses are missing. Provenance needs the repository.
+ * Lists missing public addresses. Provenance needs the repository.
  *
  * @param {readonly Manifest[]} manifests
  * @returns {string[]}
@@ -100,7 +100,7 @@ export function missingAddresses(manifests) {
 }
 
 /**
- * Sorts the packages, so that each comes after its dependencies.
+ * Sorts the packages so that each comes after its dependencies.
  *
  * @template {{ manifest: Manifest }} Package
  * @param {readonly Package[]} packages

@@ -1,5 +1,5 @@
 // @ts-check
-/** What publint, attw and npm say about a packed package. */
+/** Runs publint, attw and npm on a packed package. */
 import { execFile, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { execPath } from "node:process";
@@ -11,7 +11,7 @@ import { root } from "./setup.mjs";
 /** @typedef {import("./release-checks.mjs").Manifest} Manifest */
 
 /**
- * What publint says about a packed package.
+ * The complaints of publint about a packed package.
  *
  * @param {string} folder
  * @returns {Promise<string[]>}
@@ -22,7 +22,7 @@ export async function lint(folder) {
 }
 
 /**
- * What attw says about the types of a tarball.
+ * The complaints of attw about the types of a tarball.
  *
  * @param {string} tarball
  * @returns {string[]}
@@ -34,10 +34,10 @@ export function typesThatDoNotResolve(tarball) {
 }
 
 /**
- * What `npm publish` would refuse or change. Needs no network: `--force` leaves out the look at what is published, and nothing
- * answers at the address.
+ * Lists what `npm publish` would refuse or change. Needs no network: `--force` skips the check of published versions, and
+ * no registry runs at the given address.
  *
- * @param {string} folder  of a packed package
+ * @param {string} folder  the folder of a packed package
  * @returns {string[]}
  */
 export function refusalsOfNpm(folder) {
@@ -48,16 +48,16 @@ export function refusalsOfNpm(folder) {
 }
 
 /**
- * Whether the registry has this very version. A failed or interrupted release is repeated: what it published stays.
+ * Whether the registry has this version, so that a failed or interrupted release can be repeated.
  *
  * @param {Manifest} manifest
  * @returns {Promise<boolean>}
- * @throws Error  the registry did not say
+ * @throws Error  the registry gave neither answer
  */
 export function isPublished({ name, version }) {
   return new Promise((resolve, reject) => {
     execFile("npm", ["view", `${name}@${version}`, "version", "--json"], { cwd: root }, (error, stdout, stderr) => {
-      // Of a version that is missing, npm prints nothing or, as of a package that is missing, says E404.
+      // For a missing version npm prints nothing or E404. For a missing package it prints E404.
       if (error === null) resolve(stdout.includes(`"${version}"`));
       else if (/\bE404\b/.test(`${stdout}${stderr}`)) resolve(false);
       else reject(new Error(`npm view ${name}@${version}: ${stderr.trim()}`));

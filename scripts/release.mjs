@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * npm run release [-- --dry-run]: packs every published package, checks what was packed, and publishes it.
+ * npm run release [-- --dry-run]: packs every published package, checks the result and publishes it.
  *
- * With --dry-run nothing is published, and no network is needed. Without it, the command runs only in CI, where npm can attest
- * which workflow built the package (provenance), and only on a clean checkout. It publishes what the registry does not have yet,
- * so a release that failed halfway can be repeated, and a commit without a new version publishes nothing.
+ * With --dry-run nothing is published, and no network is needed. Without it, the command runs only on a clean checkout in
+ * CI, where npm can attest which workflow built the package (provenance). It publishes only versions that the registry does
+ * not have yet, so a failed release can be repeated, and a commit without a new version publishes nothing.
  *
  * The last line is `N passed, N failed`.
  */
@@ -70,10 +70,11 @@ async function packAndPublish() {
     for (const manifest of unpublished) {
       const words = ["publish", tarballs.get(manifest) ?? "", "--provenance", "--access", "public"];
       check(`${manifest.name}: published`, complaintsOf("npm", words, work));
-      // The next packages may need this one.
+      // Stop here, because the next packages may need this one.
       if (failed.length > 0) return;
     }
-    // One tag for all. The action that runs this command reads its name here, pushes it, and describes it with the changelog.
+    // One tag for all packages. The action that runs this command reads the name from this line, pushes the tag, and
+    // describes it with the changelog.
     const tag = `holdfast@${manifests[0]?.version}`;
     execFileSync("git", ["tag", tag], { cwd: root });
     console.log(`New tag: ${tag}`);
@@ -121,7 +122,7 @@ function check(what, complaints) {
  * @param {string} command
  * @param {readonly string[]} args
  * @param {string} cwd
- * @returns {string[]} what it printed, if it failed
+ * @returns {string[]} its output if it failed; otherwise empty
  */
 function complaintsOf(command, args, cwd) {
   try {
@@ -134,7 +135,7 @@ function complaintsOf(command, args, cwd) {
 }
 
 /**
- * The files of a packed package: of each its path from there, and its text.
+ * The files of a packed package: the text of each file, by its path in the package.
  *
  * @param {string} folder
  * @returns {ReadonlyMap<string, string>}

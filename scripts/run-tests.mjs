@@ -2,7 +2,7 @@
 /**
  * One run of vitest as a command of this repository: its last line is `N passed, N failed`.
  *
- * A skipped test is always named, and is a failure where CI=true.
+ * Skipped tests are always listed, and count as failures if CI=true.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { node, root, tools } from "./setup.mjs";
 import { failures, tally } from "./tally.mjs";
 
 /**
- * @param {readonly string[]} args  of vitest
+ * @param {readonly string[]} args  arguments of vitest
  * @param {NodeJS.ProcessEnv} settings  for the tests
  * @returns {Promise<number>} the exit code
  */
@@ -33,7 +33,7 @@ export async function runTests(args, settings) {
     console.log(`failed: vitest ended with code ${code} although no test failed; the error is above`);
   rmSync(folder, { recursive: true });
 
-  // A name filter makes vitest call all other tests skipped; that is what was asked for.
+  // With a name filter, vitest reports all other tests as skipped, as intended.
   const isNarrowed = args.some((arg) => /^(-t|--testNamePattern)/.test(arg));
   if (!isNarrowed) for (const name of skipped) console.log(`skipped: ${name}`);
   const red = failed + (env.CI === "true" ? skipped.length : 0);

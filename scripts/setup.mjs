@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * What the commands share: bring a fresh machine to the point where the work can begin.
+ * Shared by the commands: sets up a new machine.
  *
- * Built-ins of Node only, since these run before anything is installed. Each step looks first whether it is
- * needed, so that the second time is quick and needs no network.
+ * Uses only Node's built-in modules, because it runs before anything is installed. Each step first checks whether it is
+ * needed, so the second run is fast and needs no network.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { accessSync, chmodSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
@@ -11,10 +11,10 @@ import { delimiter, join } from "node:path";
 import { env, execPath, exit, getuid } from "node:process";
 import { fileURLToPath } from "node:url";
 
-/** The checkout, as a path. */
+/** The root of the checkout. */
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The tools, as scripts for this very Node, so that no shell and no PATH comes between. */
+/** The tools as scripts that run on this Node, independent of the shell and PATH. */
 export const tools = {
   buildLua: join(root, "packages/holdfast/scripts/build-lua.mjs"),
   buildManual: join(root, "packages/cli/scripts/build-manual.mjs"),
@@ -31,13 +31,13 @@ export const tools = {
  * @param {readonly string[]} args
  * @param {NodeJS.ProcessEnv} [extraEnv]
  * @param {number | "inherit"} [stdout]  file descriptor for its standard output
- * @returns {Promise<number>} the exit code; 1 if it could not start or was ended by a signal
+ * @returns {Promise<number>} the exit code; 1 if it could not start or a signal ended it
  */
 export function run(command, args, extraEnv = {}, stdout = "inherit") {
   return new Promise((resolve) => {
     const stdio = /** @type {const} */ (["inherit", stdout, "inherit"]);
     const child = spawn(command, args, { cwd: root, stdio: [...stdio], env: { ...env, ...extraEnv } });
-    // Ctrl-C reaches the child as well; it decides how to end, and we follow with its code.
+    // Ctrl-C also reaches the child. It decides how to end, and this process exits with its code.
     const wait = () => {};
     process.on("SIGINT", wait);
     child.on("error", (error) => {
@@ -62,23 +62,23 @@ export function node(args, extraEnv, stdout) {
   return run(execPath, args, extraEnv, stdout);
 }
 
-/** Installs the dependencies of the lock file, unless just these are there. */
+/** Installs the dependencies in the lock file, unless these versions are installed. */
 export async function dependencies() {
   if (isInstalled()) return;
   console.log("setup: installing dependencies (npm ci)");
   if (npm("ci") === "") return;
-  // npm ci refuses a lock file without the binaries of every platform, which a registry that lacks some of them
-  // leaves behind. npm install follows the same lock file and adds what this platform needs.
+  // npm ci refuses a lock file without the binaries of every platform. npm writes such a file if a registry lacks some of
+  // them. npm install follows the same lock file and adds what this platform needs.
   console.log("setup: npm ci refused the lock file, installing from it with npm install");
   const trouble = npm("install", "--no-save");
   if (trouble !== "") stop(`the dependencies could not be installed; run: npm install\n${trouble}`);
 }
 
 /**
- * Runs npm, without scripts of packages.
+ * Runs npm without the scripts of packages.
  *
  * @param {readonly string[]} words
- * @returns {string} what went wrong; empty when nothing did
+ * @returns {string} the error output; empty on success
  */
 export function npm(...words) {
   const args = [...words, "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
@@ -88,7 +88,7 @@ export function npm(...words) {
   return status === 0 ? "" : stderr || `${command} could not be started`;
 }
 
-/** npm's record of what it installed is compared with the lock file, since times of files say little after a checkout. */
+/** Compares npm's record of what it installed with the lock file. Modification times say little after a checkout. */
 function isInstalled() {
   const record = join(root, "node_modules/.package-lock.json");
   if (!existsSync(record)) return false;
@@ -97,7 +97,7 @@ function isInstalled() {
   return Object.entries(wanted).every(([path, { version, optional, link }]) => {
     if (!path.includes("node_modules/")) return true;
     const entry = present[path];
-    // An optional package of another platform is rightly absent.
+    // An optional package for another platform is not installed.
     return entry === undefined ? optional === true : link === true || entry.version === version;
   });
 }
@@ -111,19 +111,19 @@ function packagesOf(file) {
 }
 
 /**
- * Writes the generated Lua constants, compiles all workspaces and builds the console's pages, or stops. All are
- * incremental.
+ * Generates the Lua constants, compiles all workspaces and builds the console's pages. All steps are incremental. Stops if
+ * one fails.
  */
 export async function build() {
   if ((await node([tools.buildLua])) !== 0) stop("the Lua scripts were refused, see above");
   if ((await node([tools.tsc, "-b"])) !== 0) stop("the build failed, see above");
-  // `npx holdfast` runs it as a program, and the compiler writes no program.
+  // `npx holdfast` needs an executable file, and the compiler does not set the mode.
   chmodSync(join(root, "packages/cli/dist/main.js"), 0o755);
   if ((await node([tools.buildConsole])) !== 0) stop("the pages of the console could not be built, see above");
 }
 
 /**
- * A redis-server binary: that of HOLDFAST_REDIS_SERVER or of PATH, installed if need be.
+ * The redis-server binary from HOLDFAST_REDIS_SERVER or PATH. Installs it if necessary.
  *
  * @returns {Promise<string>} its path
  */
@@ -148,8 +148,8 @@ async function installRedis() {
 }
 
 /**
- * PostgreSQL, for the example that checks tokens in it. It is large for one test, so it is installed only if CI=true;
- * elsewhere a message asks for it. If it is missing in CI, the test fails.
+ * PostgreSQL, for the example that checks fencing tokens in it. It is large for one test, so only CI=true installs it;
+ * elsewhere, a message says how to. If it is missing in CI, the test fails.
  */
 export async function postgres() {
   if (hasPostgres()) return;
@@ -161,7 +161,7 @@ export async function postgres() {
   }
 }
 
-/** As tests/support/postgres-server.ts looks for it. */
+/** Looks in the same places as tests/support/postgres-server.ts. */
 function hasPostgres() {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian) : [];
@@ -175,14 +175,14 @@ export function mayInstall() {
 }
 
 /**
- * Installs packages of Debian, without a word unless something is wrong.
+ * Installs Debian packages. Shows apt's output only if it fails.
  *
  * @param {readonly string[]} names
  */
 export async function aptInstall(...names) {
   console.log(`setup: installing ${names.join(" ")} (apt-get)`);
   const sudo = getuid?.() === 0 ? [] : ["sudo", "-n"];
-  // RUNLEVEL=1 keeps the package from starting its service: the tests start servers of their own.
+  // RUNLEVEL=1 keeps the package from starting its service. Tests start their own servers.
   const apt = [...sudo, "env", "RUNLEVEL=1", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"];
   const install = [...apt, "install", "-y", "--no-install-recommends", ...names];
   if ((await runAll(install)) !== 0 && (await runAll([...apt, "update"])) === 0) await runAll(install);

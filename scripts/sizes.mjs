@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { root } from "./setup.mjs";
 
-/** Larger files should be questioned in review. This is a guide, not a limit: nothing fails. */
+/** Question larger files in review. This is a guide, not a limit: nothing fails. */
 const LONG = 400;
 
 /** @returns {{ file: string, lines: number }[]} the long files among the code of this repository */
@@ -18,11 +18,11 @@ export function longFiles() {
 }
 
 const LIBRARY = "packages/holdfast/src/";
-/** Folders of the library that are no kind of lock. */
+/** Folders of the library that are not kinds. */
 const NO_KINDS = ["admin", "core", "foreign-lock", "generated", "period-marker", "stores", "testing"];
 
 /**
- * Lines of code of the parts of the library: no blank lines, no comments, nothing that is generated.
+ * Lines of code per part of the library, without blank lines, comments and generated files.
  *
  * @returns {{ part: string, files: number, lines: number }[]}
  */

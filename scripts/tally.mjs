@@ -5,8 +5,8 @@ import { relative } from "node:path";
 /** @typedef {{ name: string, status: string, message?: string, assertionResults: TestResult[] }} FileResult */
 
 /**
- * What failed, a line each: the file, the test, where in it and the first line of its error. Of a long log, often only the end is
- * kept.
+ * The failures in one line each, because often only the end of a long log is kept: the file, the position, the test and the
+ * first line of its error.
  *
  * @param {{ testResults: FileResult[] } | undefined} report
  * @param {string} root  folder from which files are named
@@ -26,7 +26,7 @@ export function failures(report, root) {
 }
 
 /**
- * Where the error came from: the last of its places that is in a test, or in a contract. A library's own frames say less.
+ * The position of an error: the last frame in a test or a contract. The frames of a library say less.
  *
  * @param {string | undefined} error
  */
@@ -41,11 +41,11 @@ const firstLine = (text) => (text ?? "").trim().split("\n", 1)[0]?.slice(0, 300)
 /**
  * Counts a report of vitest's JSON reporter.
  *
- * A file that could not be loaded has no tests, the tests of a file whose `beforeAll` fails are skipped, and an error outside of any
- * test belongs to none; each counts as one failure, so that a red run never says "0 failed".
+ * Three things fail without a failed test: a file that cannot be loaded, a file whose `beforeAll` fails, and an error
+ * outside of any test. Each counts as one failure, so that a failed run never says "0 failed".
  *
- * @param {{ testResults: FileResult[] } | undefined} report  undefined: there is none
- * @param {number} exitCode  of vitest
+ * @param {{ testResults: FileResult[] } | undefined} report  undefined if there is none
+ * @param {number} exitCode  the exit code of vitest
  * @returns {{ passed: number, failed: number, skipped: string[] }}
  */
 export function tally(report, exitCode) {

@@ -1,11 +1,11 @@
 // @ts-check
 /**
- * npm test [-- FILTER and options of vitest]: sets up what is missing, then runs the tests that a contributor runs after each change.
- * With a FILTER, all tests whose path contains it, of any tier.
+ * npm test [-- FILTER and options of vitest]: sets up what is missing, then runs the tests to run after each change.
+ * With a FILTER, it runs all tests whose path contains it, of any tier.
  *
  *     npm test -- --rest      the tests that npm test leaves out; `npm run test:all` runs them too
  *
- * The last line is `N passed, N failed`. A skipped test is always named, and is a failure where CI=true.
+ * The last line is `N passed, N failed`. Skipped tests are always listed, and count as failures if CI=true.
  */
 import { argv, exit } from "node:process";
 

@@ -1,11 +1,10 @@
 // @ts-check
 /**
- * npm run verify:…: what tests cannot show, on the production scripts.
+ * npm run verify:…: verifies the production scripts beyond what tests can show.
  *
  * `verify:sim`, `verify:search`, `verify:faults`, `verify:failovers` and `verify:upgrade` are one command each, with
- * their own arguments. `verify:pr`,
- * `verify:nightly` and `verify:release` are several in a row, bounded in time, with one report. They close with
- * `N passed, N failed`: the sum of what each part counts.
+ * their own arguments. `verify:pr`, `verify:nightly` and `verify:release` run several of them for a limited time and write
+ * one report. Their last line is `N passed, N failed`, the sum over all parts.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -21,25 +20,24 @@ import { build, dependencies, node, redisServer, root } from "./setup.mjs";
  * @typedef {object} Step
  * @property {string} part  folder under verify/src
  * @property {string[]} args
- * @property {string} [program]  of that folder, if it is not its main one
- * @property {string} [folder]  of its own within the report, or what its results are called there, where a run has two
- * of a part
+ * @property {string} [program]  another program of that folder than the main one
+ * @property {string} [folder]  name of its folder or results in the report, if a run has several steps of one part
  */
 
-/** The simulation computes, so a process for each core but the one on which the search does. */
+/** One process per core for the simulation, except for one core, which the search uses. */
 const JOBS = ["--jobs", String(Math.max(1, availableParallelism() - 1))];
 
-/** The lowest priority, on a system that has priorities: the process gets the time that no other process wants. */
+/** The lowest priority, where the system has priorities: the process runs when no other wants the core. */
 const LEAST_PRIORITY = 19;
 
-/** A day has a number, so that every night plays something new and its seed can be said in one number. */
+/** The number of the day is the default seed, so that every night tests something new. */
 const TODAY = Math.floor(Date.now() / 86_400_000);
 
-/** Tests of clusters and sentinels of which `npm test` runs a selection. @type {Step} */
+/** Tests of clusters and sentinels. `npm test` runs only a selection of them. @type {Step} */
 const ALL_TESTS = { part: "tests", args: ["tests/contract/", "cluster.test.ts", "sentinel.test.ts"] };
 
 /**
- * The simulation of quorums and of masters that are failed over, by turns.
+ * The simulation that alternates between quorums and failovers of masters.
  *
  * @param {string} seeds
  * @returns {Step}
@@ -49,7 +47,7 @@ function onSeveralServers(seeds) {
 }
 
 /**
- * The simulation of mutexes that are retained, which take no turn with the other kinds.
+ * The simulation of retained mutexes, which the simulation of the other kinds does not include.
  *
  * @param {string} seeds
  * @returns {Step}
@@ -59,9 +57,9 @@ function retained(seeds) {
 }
 
 /**
- * What each run is made of.
+ * The steps of each run.
  *
- * A change is always judged by the same seeds: if it turns red, the change did it, and not the date.
+ * `pr` always uses the same seeds, so that a failure comes from the change and not from the date.
  *
  * @type {Record<string, (seed: number, minutes: number | undefined) => { seed: number, steps: Step[] }>}
  */
@@ -72,7 +70,7 @@ const RUNS = {
       { part: "search", args: ["--quick"] },
       { part: "simulation", args: ["--seeds", range(seed, 1_000), ...JOBS] },
       { part: "teeth", args: ["--quick"] },
-      // Half a minute of contention, most of it by both versions.
+      // Half a minute of contention, most of it between both versions.
       { part: "upgrade", args: ["--seconds", "5", "--seed", String(seed)] },
       { part: "faults", args: ["--quick", "--seconds", "8", "--seed", String(seed)] },
     ],
@@ -91,7 +89,7 @@ const RUNS = {
       { part: "matrix", args: [] },
       { part: "failovers", args: ["--count", "20", "--seed", String(seed)] },
       { part: "upgrade", args: ["--seconds", "60", "--seed", String(seed)] },
-      // The teeth take some five minutes of the time that is given.
+      // The teeth take about five of the given minutes.
       {
         part: "faults",
         args: ["--minutes", String(Math.max(1, minutes - 5)), "--seconds", "15", "--seed", String(seed)],
@@ -121,7 +119,7 @@ const RUNS = {
 };
 
 /**
- * Whether no measurement of time depends on it.
+ * Whether a step only computes, so that other load cannot affect its result.
  *
  * @param {Pick<Step, "part">} step
  */
@@ -158,10 +156,11 @@ async function several(name, make) {
 
   const there = steps.filter(({ part }) => {
     const isThere = part === "tests" || part === "matrix" || existsSync(join(root, `verify/src/${part}/main.ts`));
-    if (!isThere) console.log(`NOT RUN ${part}: it is not there`);
+    if (!isThere) console.log(`NOT RUN ${part}: it does not exist`);
     return isThere;
   });
-  // What only computes takes what the others leave. A short run does it first: real servers want the machine for themselves.
+  // Computing steps run with low priority next to the others. A short run does them first, because real servers need the
+  // whole machine.
   const computing = Promise.all(there.filter(isComputing).map((step) => played(step, report)));
   const counts = name === "pr" ? await computing : [];
   for (const step of there.filter((each) => !isComputing(each))) counts.push(await played(step, report));
@@ -194,7 +193,7 @@ function played({ part, args, program, folder = "." }, report) {
  */
 
 /**
- * The fault runs have the terminal for themselves, for their line of progress.
+ * Runs the faults with exclusive access to the terminal, for their progress line.
  *
  * @param {string[]} args
  * @param {string} report
@@ -221,7 +220,7 @@ async function tests(args) {
 }
 
 /**
- * The tests on each server and each runtime.
+ * Runs the tests on each server and each runtime.
  *
  * @param {string[]} args
  * @returns {Promise<Counts>}
@@ -232,12 +231,12 @@ async function matrix(args) {
 }
 
 /**
- * Any other part: its last line says what it counts.
+ * Runs any other part, whose last line has the counts.
  *
  * @param {string} part
  * @param {string[]} args
  * @param {string} report
- * @param {string} name  of its results
+ * @param {string} name  the name of its results
  * @returns {Promise<Counts>}
  */
 async function other(part, args, report, name) {
@@ -247,7 +246,7 @@ async function other(part, args, report, name) {
 }
 
 /**
- * Another program of a part, which leaves no file.
+ * Runs another program of a part, which writes no file.
  *
  * @param {string} part
  * @param {string} program
@@ -270,7 +269,7 @@ function lastLine(text) {
 }
 
 /**
- * Runs a script, shows what it says, and keeps it.
+ * Runs a script, shows its output and returns it.
  *
  * @param {string} part
  * @param {string[]} words
@@ -281,16 +280,16 @@ function heard(part, words, settings = {}) {
   return new Promise((resolve) => {
     const env = { ...process.env, ...settings };
     const child = spawn(execPath, words, { cwd: root, stdio: ["ignore", "pipe", "inherit"], env });
-    // It goes on beside what meets real servers, and real time.
+    // It runs next to steps that use real servers and real time.
     if (child.pid !== undefined && isComputing({ part })) setPriority(child.pid, LEAST_PRIORITY);
-    // Ctrl-C reaches the child as well; it decides how to end.
+    // Ctrl-C also reaches the child, which decides how to end.
     const wait = () => {};
     process.on("SIGINT", wait);
     let text = "";
     let shown = 0;
     child.stdout.setEncoding("utf8").on("data", (/** @type {string} */ part) => {
       text += part;
-      // Whole lines only: another part may be speaking too.
+      // Only whole lines, because another part may print at the same time.
       const end = text.lastIndexOf("\n") + 1;
       stdout.write(text.slice(shown, end));
       shown = end;
@@ -304,7 +303,7 @@ function heard(part, words, settings = {}) {
 }
 
 /**
- * A part that does not say what it counts has failed, and so has one that ends with an error.
+ * Adds a failure if a part printed no counts or ended with an error.
  *
  * @param {Counts | undefined} counts
  * @param {number} code
@@ -316,7 +315,7 @@ function counted(counts, code) {
 }
 
 /**
- * Seeds that no other number of a run has.
+ * A range of seeds for the simulation. The ranges of different seeds do not overlap.
  *
  * @param {number} seed
  * @param {number} count

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * The table of contents of the site: which pages stand in which section, in the order of reading.
+ * The table of contents of the site: the pages of each section, in reading order.
  *
- * A page is a path in `docs/` without `.md`. Its title is its first heading; a shorter one for the sidebar can follow.
+ * A page is a path in `docs/` without `.md`. Its title is its first heading, unless a shorter one for the sidebar follows.
  */
 
 /** @typedef {{ text: string, pages: ReadonlyArray<string | readonly [page: string, title: string]> }} Section */

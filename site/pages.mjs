@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Writes the pages of the site to `site/pages/`: the README as the first page, everything in `docs/` but the decision records,
- * and links that fit the site.
+ * Writes the pages of the site to `site/pages/`: the README as the first page, and everything in `docs/` except the decision
+ * records. Adapts links to the site.
  *
  * A link to a file that is not on the site (source code, a decision record) becomes the path of that file in the repository.
  */
@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Where the pages are written. */
+/** The folder of the written pages. */
 export const PAGES = join(root, "site/pages");
 
 /**
@@ -34,7 +34,7 @@ export function placeOf(path) {
  */
 export function withLinksOfSite(text, from, exists) {
   const here = placeOf(from) ?? "";
-  // Blocks of code are every second part.
+  // Every second part is a code block.
   return text
     .split(/(^[ \t]*(?:```|~~~)[\s\S]*?^[ \t]*(?:```|~~~)[ \t]*$)/m)
     .map((part, index) =>
@@ -55,7 +55,7 @@ export function withLinksOfSite(text, from, exists) {
   }
 }
 
-/** Replaces all pages, and returns their places. */
+/** Replaces all pages and returns their places. */
 export function writePages() {
   rmSync(PAGES, { recursive: true, force: true });
   const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map((file) =>

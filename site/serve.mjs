@@ -1,5 +1,5 @@
 // @ts-check
-/** Serves the built site on a free port of 127.0.0.1 and prints its address in a line. */
+/** Serves the built site on a free port of 127.0.0.1 and prints its address. */
 import { createReadStream, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";

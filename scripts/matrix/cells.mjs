@@ -1,15 +1,15 @@
 // @ts-check
-/** The cells of the matrix: each is one server or one runtime, or both, with the suites that it must pass. */
+/** The cells of the matrix. Each is a server, a runtime or both, with the suites that must pass. */
 import { pins } from "./fetch.mjs";
 
 /**
- * A suite is files of tests, or the tour for runtimes on which vitest does not run.
+ * A suite consists of test files, or is the tour for runtimes on which vitest does not run.
  *
  * @typedef {object} Suite
  * @property {string} title  a column of docs/platforms.md
  * @property {readonly string[] | "tour"} files
- * @property {boolean} [isQuiet]  it waits more than it computes, so several may run side by side
- * @property {boolean} [isLong]  it takes minutes or is about time-outs, so no single change runs it
+ * @property {boolean} [isQuiet]  it waits more than it computes, so several may run in parallel
+ * @property {boolean} [isLong]  it takes minutes or depends on timeouts, so it does not run for a single change
  */
 
 /**
@@ -60,9 +60,9 @@ const OF_NODE = [
   { title: "command line", files: ["packages/cli/tests/"], isLong: true },
 ];
 
-/** The server that has no sharded channels. */
+/** A server without sharded channels. */
 const WITHOUT_SHARDED_CHANNELS = "redis-6.2";
-/** GLIDE has its own connection, so one server is enough to see that it works with the rest. */
+/** GLIDE has its own connection, so testing it on one server is enough. */
 const WITH_GLIDE = "valkey-9.1";
 const SERVERS = {
   "redis-6.2": "Redis 6.2",
@@ -88,8 +88,8 @@ export const cells = [
 ];
 
 /**
- * The cells that a command line names. Words for servers beside words for runtimes mean each of these servers on each
- * of these runtimes.
+ * The cells that a command line names. Words for servers combined with words for runtimes mean each of these servers on
+ * each of these runtimes.
  *
  * @param {readonly string[]} words  parts of names
  * @returns {readonly Cell[]}
@@ -115,9 +115,8 @@ function pair(server, runtime) {
 }
 
 /**
- * The part that a change runs: the contracts on the newest servers, the unit tests on the newest Node with long-term
- * support, and one of the other suites, which
- * the commit chooses.
+ * The part that runs for a change: the contracts on the newest servers, the unit tests on the newest Node with long-term
+ * support, and one of the other suites, chosen by the commit.
  *
  * @param {string} commit  its hash
  * @returns {Cell[]}
@@ -130,7 +129,7 @@ export function slice(commit) {
     "node-24": [UNIT],
   };
   const rest = cells
-    // Debian keeps no old versions, and a replaced version must not fail an unrelated change.
+    // Not from Debian, which keeps no old versions: a replaced version must not fail an unrelated change.
     .filter(({ name }) => pins[name]?.from !== "debian")
     .flatMap((cell) =>
       cell.suites.filter(({ isLong }) => isLong !== true).map((suite) => ({ ...cell, suites: [suite] })),

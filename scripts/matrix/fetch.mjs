@@ -2,8 +2,8 @@
 /**
  * Downloads the pinned servers and runtimes of the matrix to .cache/platforms, each to its own folder.
  *
- * Wheels come through pip, npm packages through npm and Debian packages through apt, from the sources that these
- * clients are configured with. The checksum of each file must match pins.json before it is unpacked.
+ * Wheels come via pip, npm packages via npm and Debian packages via apt, from the configured sources of these clients.
+ * The checksum of each file must match pins.json before it is unpacked.
  *
  *     node scripts/matrix/fetch.mjs NAME      prints the folder of its program, for PATH
  */
@@ -34,18 +34,17 @@ import { root } from "../setup.mjs";
  * @property {string} sha256
  * @property {string} binary  path in the unpacked package
  * @property {string} shows  the version that the binary prints
- * @property {string} [python]  of a wheel that is built for one version of Python
- * @property {string} [suite]  of Debian
+ * @property {string} [python]  version of Python that a wheel is built for, if it is built for only one
+ * @property {string} [suite]  Debian suite
  * @property {{ package: string, version: string, sha256: string, files: Record<string, string> }} [libraries]  a wheel
- * whose shared
- *   libraries the binary needs; new name by the beginning of the file's name
+ *   with shared libraries that the binary needs; `files` maps the beginning of a file's name to its new name
  */
 
 /** Where everything is unpacked. */
 export const CACHE = join(root, ".cache/platforms");
-/** Longest time to fetch one package, in ms. */
+/** Timeout for fetching one package. */
 const FETCH_MS = 300_000;
-/** What servers of Debian link to. They come from the suite of the server. @type {Record<string, readonly string[]>} */
+/** Libraries that Debian's servers link to, from the server's suite. @type {Record<string, readonly string[]>} */
 const DEBIAN_LIBRARIES = {
   bookworm: ["libssl3"],
   "bookworm-backports": ["libssl3"],
@@ -56,12 +55,12 @@ const COMMON_LIBRARIES = [
   ...["zlib1g", "libzstd1", "liblzma5", "liblz4-1", "libgcrypt20", "libgpg-error0"],
 ];
 
-/** The pins, by the name of their cell. @type {Record<string, Pin>} */
+/** The pins by the name of their cell. @type {Record<string, Pin>} */
 export const pins = JSON.parse(readFileSync(new URL("./pins.json", import.meta.url), "utf8"));
 
 /**
- * @param {string} name  of a cell
- * @returns {string} path of its binary, which runs as it is
+ * @param {string} name  the name of a cell
+ * @returns {string} path of its binary, which needs no further setup
  * @throws Error  it could not be fetched, has another checksum, or does not run
  */
 export function fetched(name) {
@@ -95,9 +94,8 @@ export function fetched(name) {
 }
 
 /**
- * A script that becomes the binary, so that the process id is that of the binary. The name of a server decides what it
- * is, so a server
- * of Debian, whose file is that of a tool, is copied first.
+ * A script that replaces itself with the binary, so that both have the same process id. In Debian's package, the server's
+ * file has the name of a tool. The name decides what the program does, so the file is first copied to a server's name.
  *
  * @param {Pin} pin
  * @param {string} folder
@@ -130,10 +128,10 @@ function wheel(pin, folder, home) {
 }
 
 /**
- * With the Python that pip needs anyway.
+ * Unpacks with Python, which pip needs anyway.
  *
  * @param {string} file
- * @param {string} into  folder, which it creates
+ * @param {string} into  folder to create
  */
 function unzip(file, into) {
   run(["python3", "-m", "zipfile", "-e", file, into], dirname(file));
@@ -169,7 +167,7 @@ function libraries(pin, folder) {
     for (const found of readdirSync(join(unpacked, place))) {
       const [, name] = Object.entries(pin.files).find(([start]) => found.startsWith(start)) ?? [];
       if (name === undefined) continue;
-      // Both names: other libraries of the wheel ask for its own.
+      // Under both names, because other libraries of the wheel use the original one.
       copyFileSync(join(unpacked, place, found), join(into, found));
       copyFileSync(join(unpacked, place, found), join(into, name));
     }
@@ -191,8 +189,7 @@ function npmPackage(pin, folder, home) {
 }
 
 /**
- * A package of another suite, from the mirror that apt is configured with, with its libraries. apt checks the
- * signature of all of them.
+ * Fetches a package of another suite and its libraries from apt's configured mirror. apt checks all signatures.
  *
  * @param {Pin} pin
  * @param {string} folder
@@ -218,7 +215,7 @@ function debian(pin, folder, home) {
   const keys = "/usr/share/keyrings/debian-archive-keyring.gpg";
   writeFileSync(sources, `deb ${existsSync(keys) ? `[signed-by=${keys}] ` : ""}${mirror} ${suite} main\n`);
   run(["apt-get", ...options, "-qq", "update"], folder);
-  // Libraries that a backport leaves as they are come from the suite it is for.
+  // Libraries that are not backported come from the base suite.
   const base = suite.replace("-backports", "");
   if (base !== suite) {
     writeFileSync(
@@ -251,7 +248,7 @@ function checked(file, sha256) {
   throw new Error(`${basename(file)} has the checksum ${found}, and not ${sha256}`);
 }
 
-/** @param {string} folder  with one file */
+/** @param {string} folder  a folder with one file */
 function only(folder) {
   const [file = "", ...more] = readdirSync(folder);
   if (file === "" || more.length > 0) throw new Error(`there should be one file, not ${more.length} more`);
@@ -261,8 +258,8 @@ function only(folder) {
 /**
  * @param {readonly string[]} words
  * @param {string} folder
- * @returns {string} what it printed
- * @throws Error  it failed; with what it printed
+ * @returns {string} its output
+ * @throws Error  it failed; the message has the end of its output
  */
 function run([command = "", ...args], folder) {
   try {

@@ -1,5 +1,5 @@
 // @ts-check
-/** The tables of docs/platforms.md, which hold the last result of each suite of each cell. */
+/** The tables of docs/platforms.md, with the last result of each suite of each cell. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -14,7 +14,7 @@ const NOT_RUN = "not run";
 const marks = (kind) => [`<!-- ${kind}s: written by npm run matrix -- --record -->`, `<!-- end of ${kind}s -->`];
 
 /**
- * @param {{ cell: string, suite: string, passed: number, failed: number }[]} results  of suites that ran
+ * @param {{ cell: string, suite: string, passed: number, failed: number }[]} results  the results of the suites that ran
  * @param {Date} now
  */
 export function record(results, now) {
@@ -31,7 +31,7 @@ export function record(results, now) {
 
 /**
  * @param {"server" | "runtime"} kind
- * @param {string} old  the table so far
+ * @param {string} old  the current table
  * @param {Parameters<typeof record>[0]} results
  * @param {string} date
  */
@@ -56,7 +56,8 @@ function table(kind, old, results, date) {
 }
 
 /**
- * What a table says, by row, version and column. Results of another version do not count for this one.
+ * The cells of a table by row, version and column. The version is part of the key, because results of another version do
+ * not count for this one.
  *
  * @param {string} text
  * @returns {Map<string, string>}

@@ -11,7 +11,7 @@ import { PAGES, placeOf } from "../pages.mjs";
  * The sidebar of a language.
  *
  * @param {readonly import("../contents.mjs").Section[]} sections
- * @param {string} folder of the language, in `docs/`
+ * @param {string} folder the folder of the language in `docs/`
  */
 function sidebar(sections, folder = "") {
   return sections.map(({ text, pages }) => ({
@@ -61,7 +61,7 @@ const chinese = {
   },
 };
 
-/** The words of the search box. */
+/** The texts of the search box in Chinese. */
 const SEARCH_IN_CHINESE = {
   button: { buttonText: "搜索", buttonAriaLabel: "搜索" },
   modal: {
@@ -88,7 +88,7 @@ export default defineConfig({
   outDir: ".vitepress/dist",
   cacheDir: ".vitepress/cache",
   head: [["link", { rel: "icon", href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }]],
-  // Where the site is served from, with a slash at both ends.
+  // The path that the site is served from, with a slash at both ends.
   base: env.HOLDFAST_DOCS_BASE ?? "/",
   cleanUrls: true,
   markdown: { theme: { light: "github-light-high-contrast", dark: "github-dark" } },

@@ -41,7 +41,7 @@ describe("the site", () => {
     expect(trouble).toEqual([]);
   });
 
-  it("finds a page by a word that stands in its text", async () => {
+  it("finds a page by a word in its text", async () => {
     const { page, trouble } = await scene.open(origin);
     await page.goto(`${origin}/`);
     await picture(page, "site-first-page");
@@ -58,7 +58,7 @@ describe("the site", () => {
     expect(trouble).toEqual([]);
   });
 
-  it("is dark for a reader who prefers it, and changes on a click", async () => {
+  it("is dark for readers who prefer it, and changes on a click", async () => {
     const { page } = await scene.open(origin, { theme: "dark" });
     await page.goto(`${origin}/safety`);
     const background = (): Promise<string> => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
@@ -70,7 +70,7 @@ describe("the site", () => {
     expect(await background()).not.toBe(dark);
   });
 
-  it("has pages in Chinese, with a menu of their own and a way back", async () => {
+  it("has pages in Chinese, with their own menu and a way back", async () => {
     const { page, trouble } = await scene.open(origin);
     await page.goto(`${origin}/zh/`);
     await page.locator("html[lang=zh-CN]").waitFor();

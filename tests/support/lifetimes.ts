@@ -1,8 +1,8 @@
 /**
  * A script that returns when its keys expire, in ms since the epoch, as PEXPIRETIME does, which Redis 6.2 does not have.
  *
- * Before Redis 7 the clock goes on while a script runs. If a millisecond ends between TIME and PTTL, the sum is too low, so the
- * highest of several is the exact one.
+ * Before Redis 7, the clock advances while a script runs. If a millisecond ends between TIME and PTTL, the sum is too low,
+ * so the highest of several sums is the exact one.
  */
 export const EXPIRY_TIMES: string = `
   local ends = {}

@@ -14,7 +14,7 @@ import { freePort } from "./redis-server.js";
 
 const DEBIAN = "/usr/lib/postgresql";
 const UNPRIVILEGED: readonly string[] = ["postgres", "nobody"];
-/** Only a guard against a server that never starts, so it is generous. */
+/** Generous, because it only guards against a server that never starts. */
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 const READY = "database system is ready to accept connections";

@@ -21,7 +21,7 @@ export interface Program {
   readonly complaints: string;
   /** Calls a verb of the program. @throws Error  the verb's error with its name and code, or the program ended first */
   call<Answer>(verb: string, input?: object): Promise<Answer>;
-  /** Resolves with the next message of this name that is not a reply. @throws Error  the program ended first */
+  /** Resolves with the next message that has this name and is not a reply. @throws Error  the program ended first */
   heard(name: string): Promise<unknown>;
   /** Sends SIGSTOP. */
   freeze(): void;

@@ -1,4 +1,4 @@
-/** A Redis server with a port for TLS, certified by an authority of the test. Needs `openssl`. */
+/** A Redis server with a TLS port, certified by a certificate authority for the test. Needs `openssl`. */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,11 +10,11 @@ const openssl = (words: readonly string[]): Promise<unknown> => promisify(execFi
 const EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 const FOR_DAYS = ["-days", "2"];
 
-/** A running server, which also has its plain port. */
+/** A running server, which also has a plain port. */
 export interface TlsServer {
   readonly server: RedisServer;
   readonly tlsPort: number;
-  /** Path of a file in the folder of the certificates: `ca.crt`, `client.crt` or `client.key`. */
+  /** Path of a file in the folder with the certificates: `ca.crt`, `client.crt` or `client.key`. */
   file(name: string): string;
   /** Text of the authority's certificate. */
   readonly ca: string;
@@ -23,7 +23,7 @@ export interface TlsServer {
 }
 
 /**
- * @param clients  whether clients need a certificate of the same authority
+ * @param clients  whether clients need a certificate from the same authority
  * @throws Error  there is no `openssl`, or the server was built without TLS
  */
 export async function startTlsRedis(clients: "certified" | "any"): Promise<TlsServer> {
@@ -49,7 +49,7 @@ export async function startTlsRedis(clients: "certified" | "any"): Promise<TlsSe
   }
 }
 
-/** A key and a certificate by the authority in that folder: `NAME.key`, `NAME.crt`. */
+/** Creates a key and a certificate from the authority in that folder: `NAME.key`, `NAME.crt`. */
 async function certify(folder: string, name: string): Promise<void> {
   const file = (ending: string): string => join(folder, `${name}.${ending}`);
   const authority = ["-CA", join(folder, "ca.crt"), "-CAkey", join(folder, "ca.key"), "-CAcreateserial"];
@@ -59,7 +59,7 @@ async function certify(folder: string, name: string): Promise<void> {
   await openssl(["x509", "-req", "-in", file("csr"), ...authority, ...signed]);
 }
 
-/** Opens a port for TLS beside the plain one. @returns its number */
+/** Opens a TLS port in addition to the plain one. @returns its number */
 async function openTlsPort(server: RedisServer): Promise<number> {
   for (let tries = 1; ; tries += 1) {
     const port = await freePort();
@@ -67,7 +67,7 @@ async function openTlsPort(server: RedisServer): Promise<number> {
       await server.command("CONFIG", "SET", "tls-port", port);
       return port;
     } catch (error) {
-      // Another process may have taken it meanwhile.
+      // Another process may have taken the port meanwhile.
       if (tries === 5) throw error;
     }
   }

@@ -3,7 +3,7 @@ import { allFiles } from "./sources.js";
 
 const FOLDER = "docs/adr/";
 
-test("every decision record begins with `**In short:**` and its line of the index (docs/adr/README.md)", () => {
+test("every decision record begins with `**In short:**` and its line in the index (docs/adr/README.md)", () => {
   const records = allFiles().filter(({ path }) => path.startsWith(FOLDER) && path.endsWith(".md"));
   const index = records.find(({ path }) => path === `${FOLDER}README.md`)?.text ?? "";
   const lines = new Map(

@@ -13,7 +13,7 @@ const BUILT_ON: Readonly<Record<string, readonly string[]>> = {
 const LIKE_A_USER = new Set(["redlock", "pausing", "retain", "web-locks"]);
 /** Folders that read or write locks of all kinds: they may import the parts of every kind, but no store. */
 const OF_ALL_KINDS = new Set(["admin", "period-marker"]);
-/** What the contract suites may import. A store of another project runs them, so they know only the entry points. */
+/** What the contract suites may import. Stores of other projects run them, so they use only the entry points. */
 const WAYS_IN = new Set(["index.ts", "internal.ts", "retain/index.ts", "web-locks/index.ts"]);
 const RECIPES = ["@holdfast/recipes", "@holdfast/recipes/internal"];
 /** What each package that is built on the library may import besides it. Frameworks are optional peer dependencies. */
@@ -27,7 +27,7 @@ const BUILT_ON_LIBRARY: Readonly<Record<string, readonly string[]>> = {
   "node-cron": [...RECIPES, "node-cron"],
   pg: [...RECIPES, "pg"],
   recipes: [],
-  // Types of the clients only, as the original has them.
+  // Only types of the clients, like the original.
   "redlock-compat": ["ioredis"],
   telemetry: ["@opentelemetry/api", "prom-client"],
 };
@@ -70,7 +70,7 @@ function isAllowedInLibrary(from: string, entry: Import): boolean {
   if (to.startsWith("..")) return false;
   const target = to.includes("/") ? to.slice(0, to.indexOf("/")) : "";
   switch (zone) {
-    case "": // index.ts and holdfast.ts put the parts together
+    case "": // index.ts and holdfast.ts assemble the parts
       return true;
     case "core":
       return target === "core";

@@ -2,12 +2,12 @@
 import { posix } from "node:path";
 import type { Source } from "./sources.js";
 
-/** Markdown without what is shown as code, in which a link is only a text. */
+/** Removes code from Markdown, because links in code are not links. */
 function withoutCode(markdown: string): string {
   return markdown.replace(/^[ \t]*```[\s\S]*?^[ \t]*```[ \t]*$/gm, "").replace(/`[^`\n]*`/g, "");
 }
 
-/** The anchors of a document, as GitHub makes them of its headings: lower case, without punctuation, `-` for a space. */
+/** The anchors that GitHub makes from a document's headings: lower case, without punctuation, `-` for a space. */
 export function anchorsOf(markdown: string): Set<string> {
   const anchors = new Set<string>();
   const headings = markdown.replace(/^[ \t]*```[\s\S]*?^[ \t]*```[ \t]*$/gm, "").matchAll(/^#{1,6} +(.+?) *$/gm);
@@ -17,7 +17,7 @@ export function anchorsOf(markdown: string): Set<string> {
       .toLowerCase()
       .replace(/[^\p{L}\p{N}\p{M}\p{Pc} -]/gu, "")
       .replaceAll(" ", "-");
-    // A heading that stands twice gets a number.
+    // A repeated heading gets a number.
     let anchor = slug;
     for (let copy = 1; anchors.has(anchor); copy += 1) anchor = `${slug}-${copy}`;
     anchors.add(anchor);
@@ -26,7 +26,7 @@ export function anchorsOf(markdown: string): Set<string> {
   return anchors;
 }
 
-/** Relative links that lead to no file, or to no heading. @param exists  whether a path from the root is a file or a folder */
+/** Relative links without an existing file or heading. @param exists  whether a path from the root is a file or a folder */
 export function deadLinks(files: readonly Source[], exists: (path: string) => boolean): string[] {
   const documents = new Map(files.filter(({ path }) => path.endsWith(".md")).map((file) => [file.path, file.text]));
   const anchors = new Map<string, Set<string>>();

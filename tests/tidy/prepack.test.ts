@@ -8,7 +8,7 @@ import { root } from "../../scripts/setup.mjs";
 
 const MANIFEST = JSON.stringify({ name: "@holdfast/a", type: "module", exports: { ".": "./dist/index.js" } });
 
-/** A package that packs itself with a function of this text, beside the compiled files. */
+/** A package with compiled files that packs itself with the given function body. */
 function packageWith(files: Readonly<Record<string, string>>, pack = ""): string {
   const home = mkdtempSync(join(tmpdir(), "holdfast-prepack-"));
   onTestFinished(() => {

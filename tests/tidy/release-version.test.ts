@@ -13,7 +13,7 @@ interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
 }
 
-/** A copy of all manifests, with one change of `holdfast` that is a minor one. */
+/** A copy of all manifests, with one minor change of `holdfast`. */
 let copy: string;
 const workspaces = ["examples", "bench", "verify", "interop"];
 for (const folder of readdirSync(join(root, "packages"))) workspaces.push(`packages/${folder}`);
@@ -41,7 +41,7 @@ afterAll(() => {
   rmSync(copy, { recursive: true, force: true });
 });
 
-it("a minor change of one package makes the next minor version of all packages, and of nothing else", () => {
+it("a minor change of one package bumps the minor version of all packages, and of nothing else", () => {
   const [major, minor] = (manifest(root, "packages/holdfast").version ?? "").split(".").map(Number);
   const next = `${major}.${(minor ?? 0) + 1}.0`;
   const versions = workspaces.map((folder) => [folder, manifest(copy, folder).version]);

@@ -89,7 +89,7 @@ it.each<[string, object, Readonly<Record<string, string | undefined>>, string]>(
   expect(complaints(changes, files)).toEqual([complaint]);
 });
 
-it("a package is published after those that it needs", () => {
+it("a package is published after the packages that it needs", () => {
   const one = (name: string, needs: object) => ({ manifest: { name, version: "1.0.0", ...needs } });
   const packages = [
     one("http", { dependencies: { recipes: "1.0.0" } }),
@@ -99,13 +99,13 @@ it("a package is published after those that it needs", () => {
   expect(inOrder(packages).map(({ manifest }) => manifest.name)).toEqual(["holdfast", "recipes", "http"]);
 });
 
-it("packages of two versions are no release", () => {
+it("packages with different versions are not one release", () => {
   const a = { name: "a", version: "1.0.0" };
   expect(versionsApart([a, { name: "b", version: "1.0.0" }])).toEqual([]);
   expect(versionsApart([a, { name: "b", version: "1.1.0" }])).toEqual(["a has 1.0.0", "b has 1.1.0"]);
 });
 
-it("each public address that a package lacks is named", () => {
+it("each missing public address is named", () => {
   const a = { name: "a", version: "1.0.0", repository: "r", homepage: "h", bugs: "b" };
   expect(missingAddresses([a])).toEqual([]);
   expect(missingAddresses([a, { ...a, name: "b", homepage: undefined, bugs: undefined }])).toEqual([
@@ -145,7 +145,7 @@ it("attw refuses a package whose types do not resolve", () => {
   expect(complaints.join()).toContain("Internal resolution error");
 }, 60_000);
 
-it("npm refuses a version that is none, and a field that it would change", () => {
+it("npm refuses an invalid version and a field that it would change", () => {
   expect(refusalsOfNpm(packed({}))).toEqual([]);
   expect(refusalsOfNpm(packed({ version: "1" })).join()).toContain("Invalid version");
   expect(refusalsOfNpm(packed({ bin: { a: "./dist/index.js" } })).join()).toContain("script name");
