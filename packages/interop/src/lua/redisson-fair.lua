@@ -3,7 +3,7 @@
 
   KEYS[2] is the queue and KEYS[3] the deadlines, in every script of the fair lock. Like Redisson, this looks only at
   the head, because each deadline is computed from those before it. A head without a deadline would stay forever, so
-  it is removed as well; if it is alive, it queues again. One call removes at most 1,000. The next call removes the
+  it is also removed; if it is alive, it queues again. One call removes at most 1,000. The next call removes the
   others.
 
   Returns the head and its deadline in ms since 1970, or nil if the queue is empty.

@@ -1,8 +1,8 @@
 --[[
   lua/redisson-once: reply to a repeated request with its first reply.
 
-  The wire format has no request ids, so a request whose reply was lost looks like a new one: permits would be given
-  back twice, or an event counted twice. An additional key, which no other library reads, stores the reply.
+  The wire format has no request ids, so a request whose reply was lost looks like a new one: permits would be
+  released twice, or an event counted twice. An additional key, which no other library reads, stores the reply.
 
   Needs `keepMs`. Uses KEYS[2] request, a string.
 ]]

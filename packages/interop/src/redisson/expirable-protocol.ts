@@ -152,7 +152,7 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
     },
 
     async trySetPermits(amount, ttlMs, request, timeoutMs) {
-      // Recorded leases mean that a plain semaphore of this name exists. Then the script refuses and deletes nothing.
+      // Recorded leases mean that a plain semaphore with this name exists. Then the script refuses and deletes nothing.
       const keys = { permits, request: place.requestKey(request), other: leases, leases, grants };
       const args = { amount, ttlMs, keepMs, ...publication };
       const reply = await ask(caller, interopRedissonSemaphoreTrySetPermits, keys, args, timeoutMs);

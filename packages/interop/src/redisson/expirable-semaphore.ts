@@ -33,7 +33,7 @@ export interface PermitInspection extends Inspection {
   readonly free: number;
 }
 
-/** Maximum number of permits of one lease, because one request carries all their ids. */
+/** Maximum number of permits per lease. One request carries all their ids. */
 const MOST_IDS = 1_000;
 const LONGEST_MS = 31_536_000_000;
 

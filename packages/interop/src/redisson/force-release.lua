@@ -3,7 +3,7 @@
 
   The protocol sends no message to the holder, which discovers the loss when it renews.
 
-  The caller must always name the owner. The counter does not identify the holder, because an RLock of the same name
+  The caller must always name the owner. The counter does not identify the holder, because an RLock with the same name
   does not change it.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease

@@ -31,7 +31,7 @@ export class RedissonLock extends ForeignLock {
  *
  * `lease.token` comes from Redisson's counter, so a resource can compare it with tokens of Java services. It counts
  * from 1. The key of the counter never expires, so one key remains for each name that was ever locked. A failover may
- * repeat tokens that had not reached the replica. A Java `RLock` of the same name excludes this lock, but does not
+ * repeat tokens that had not reached the replica. A Java `RLock` with the same name excludes this lock, but does not
  * change the counter.
  */
 export class RedissonFencedLock extends ForeignLock {
@@ -45,7 +45,7 @@ export class RedissonFencedLock extends ForeignLock {
  * Redisson's `RSpinLock`: like `RedissonLock`, but waiters do not subscribe. They ask again after 4 to 64 ms.
  *
  * It has the key of an `RLock`, and the two exclude each other. A release by Holdfast also notifies waiters for an
- * `RLock` of this name. Java's spin lock does not, so these waiters sleep until the lease would have ended.
+ * `RLock` with this name. Java's spin lock does not, so these waiters sleep until the lease would have ended.
  */
 export class RedissonSpinLock extends ForeignLock {
   /** @internal */

@@ -2,14 +2,14 @@
  * Ids of permits that expire: 16 unique bytes each, written as 32 hexadecimal digits.
  *
  * The first id of a claim is its owner id, so that `inspect` shows the holder under the `owner` of its lease. The other
- * ids are derived from it. So a request that is sent again contains the same ids, and nothing has to be stored.
+ * ids are derived from it. So a repeated request contains the same ids, and nothing has to be stored.
  */
 import { createHash } from "node:crypto";
 import { type Claim, show } from "holdfast/internal";
 
 const ID = /^[0-9a-f]{32}$/;
 
-/** Returns the id of the first permit of a request. @param request  a text that identifies the request uniquely */
+/** Returns the id of the first permit of a request. @param request  a string that identifies the request uniquely */
 export function firstPermitId(request: string): string {
   return digested(request);
 }

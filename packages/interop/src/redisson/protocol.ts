@@ -74,7 +74,7 @@ export function hashProtocol(place: Place, isFenced: boolean): LockProtocol {
       const reply = meant(place, await call(caller, interopRedissonInspect, { lock: raw, fence }, args, timeoutMs));
       const token = isFenced && reply.token > 0 ? reply.token : undefined;
       const leaseLeftMs = leftMs(reply.restMs);
-      // The last token may not belong to this holder, because an RLock of the same name does not change the counter.
+      // The last token may not belong to this holder, because an RLock with the same name does not change the counter.
       const holders = reply.owners.map((owner) => ({ owner, token: undefined, leaseLeftMs }));
       return { holders, token, waiterCount: 0, waiters: [], ahead: undefined };
     },

@@ -22,7 +22,7 @@ export interface DeadlineDialect {
   /** What the other clients add to the lease, in ms. A multiple of the unit, 0 to 31,536,000,000. */
   readonly paddingMs: number;
   /**
-   * What they add besides that when they take over an expired lock, in ms. A multiple of the unit, 0 to 31,536,000,000.
+   * Additional padding when they take over an expired lock, in ms. A multiple of the unit, 0 to 31,536,000,000.
    * Default: 0.
    */
   readonly takeoverPaddingMs?: number | undefined;
@@ -41,7 +41,7 @@ export interface DeadlineDialect {
   readonly losersWrite: boolean;
 }
 
-/** A lock whose value is a unique text, and which ends when its key expires: SET key value NX PX. */
+/** A lock whose value is a unique string and that ends when its key expires: SET key value NX PX. */
 export interface UniqueDialect {
   /** Text before the name in the key. Empty for none. */
   readonly prefix: string;

@@ -51,8 +51,8 @@ export interface TimestampOptions {
   readonly attempts?: number | undefined;
 
   /**
-   * Longest pause between two attempts, because clients of the other system publish no releases. A longer pause needs
-   * fewer requests; a shorter pause notices a release sooner. Whole milliseconds, 10 to 60,000.
+   * Longest pause between two attempts. Waiters poll, because clients of the other system publish no releases. A longer
+   * pause needs fewer requests; a shorter pause notices a release sooner. Whole milliseconds, 10 to 60,000.
    * @default 200
    */
   readonly retryDelayMs?: number | undefined;

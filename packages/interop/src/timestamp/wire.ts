@@ -49,7 +49,7 @@ export function wireOf(dialect: TimestampDialect, options: { maxClockSkewMs: num
       latestMs: -1,
       reached: 1,
       longestMs: Infinity,
-      expected: "a text",
+      expected: "a string",
     };
   }
   const { unit, leaseMs, paddingMs, takeoverPaddingMs = 0, takeoverWhen, mark, losersWrite } = dialect;

@@ -14,8 +14,8 @@ const LONGEST_MS = 31_536_000_000;
  * The queue is on the server. Each waiter has a deadline there: its `waitMs`, or `fairWaitMs` if that is `Infinity`,
  * counted from the deadline of the waiter before it, or for the first one from the end of the lease. A crashed waiter
  * is skipped only after its deadline; a waiter that gives up leaves immediately. If the lock is held for longer than
- * its waiters intended to wait, they lose their places and keep waiting at the end of the queue. An `RLock` of the same
- * name excludes this lock, but does not use the queue.
+ * its waiters intended to wait, they lose their places and keep waiting at the end of the queue. An `RLock` with the
+ * same name excludes this lock, but does not use the queue.
  */
 export class RedissonFairLock extends ForeignLock {
   readonly #place: Place;
