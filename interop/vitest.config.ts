@@ -1,4 +1,4 @@
-/** The tests with real peers; `npm run test:interop` builds those and starts this. */
+/** The tests with real peers. `npm run test:interop` builds the peers and runs these tests. */
 import { env } from "node:process";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
@@ -14,11 +14,11 @@ export default defineConfig({
     setupFiles,
     expect,
     pool: "forks",
-    // A JVM for each file that needs one; more of them at a time would only wait for each other.
+    // Many files start a JVM. More JVMs at a time would only wait for each other.
     maxWorkers: 2,
-    // Most of what runs concurrently waits for leases to end.
+    // Most concurrent tests wait for leases to end.
     maxConcurrency: 10,
-    // Peers have their own patience, ten seconds and more, and a JVM needs its time to start.
+    // Peers have their own timeouts of ten seconds and more, and a JVM needs time to start.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     passWithNoTests: false,

@@ -66,7 +66,8 @@ try {
 } catch (error) {
   stop(error instanceof Error ? error.message : String(error));
 }
-if (words.includes("--write-docs")) stop("--write-docs uses the installed redis-server; leave out --server, or add --goals");
+if (words.includes("--write-docs"))
+  stop("--write-docs uses the installed redis-server; leave out --server, or add --goals");
 const programs = names.map((name) => fetched(name));
 await build();
 const foreign = peers();

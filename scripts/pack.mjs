@@ -61,8 +61,8 @@ export async function pack(home, target) {
   if (existsSync(pages)) cpSync(pages, join(target, "dist/ui"), { recursive: true });
   for (const file of ["README.md", "LICENSE"]) cpSync(join(home, file), join(target, file));
   const { devDependencies: _, ...published } = manifest;
-  // In the repository, any version of `holdfast` is allowed, so that its change is no major change of the dependents. Users
-  // get exactly this version.
+  // In the repository, any version of `holdfast` is allowed, so that a new version is not a major change for all dependents.
+  // Users get exactly this version.
   if (published.peerDependencies?.holdfast !== undefined) published.peerDependencies.holdfast = manifest.version;
   writeFileSync(join(target, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
 }

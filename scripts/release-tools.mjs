@@ -52,7 +52,7 @@ export function refusalsOfNpm(folder) {
  *
  * @param {Manifest} manifest
  * @returns {Promise<boolean>}
- * @throws Error  the registry gave neither answer
+ * @throws Error  it is unknown whether the registry has it
  */
 export function isPublished({ name, version }) {
   return new Promise((resolve, reject) => {

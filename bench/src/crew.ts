@@ -6,7 +6,7 @@ import type { Connection } from "./adapters/adapter.js";
 import type { Order } from "./worker/orders.js";
 
 const PROGRAM = fileURLToPath(new URL("./worker/main.js", import.meta.url));
-/** Extra time for starting, connecting and replying. After it, a worker whose peer starves fails and the others go on. */
+/** Extra time for starting, connecting and replying. Then a worker counts as failed, so that others need not wait for it. */
 const GRACE_MS = 15_000;
 
 /** Options of a crew. */

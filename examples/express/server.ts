@@ -57,13 +57,13 @@ const server = app.listen(Number(PORT), "127.0.0.1", (error?: Error) => {
   if (typeof address === "object") console.log(`listening on http://127.0.0.1:${address?.port}`);
 });
 
-/** Takes no new connection, and lets the requests that are there finish, including those that wait for a lock. */
+/** Accepts no new connection, and lets current requests finish, including those that wait for a lock. */
 async function close(): Promise<void> {
-  // Keep-alive connections without a request would delay the end.
+  // Idle keep-alive connections would delay the end.
   const idle = setInterval(() => server.closeIdleConnections(), 100);
   await new Promise((resolve) => server.close(resolve));
   clearInterval(idle);
-  // A request whose client went away may still work.
+  // A request whose client has disconnected may still be running.
   await holdfast.close({ graceMs: 20_000 });
   redis?.disconnect();
 }

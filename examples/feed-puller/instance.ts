@@ -20,7 +20,7 @@ const ADD = `
   for at = 3, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[at]) end
   return 1`;
 
-/** When the current run was called, by the server's clock. */
+/** Server time at which the current run was called. */
 let tick = "";
 subscribe("holdfast:run:started", (message) => {
   ({ tick } = message as RunStartedEvent);

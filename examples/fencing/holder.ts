@@ -14,7 +14,7 @@ export interface HolderTask {
 
 /** The result that it sends to the parent. */
 export interface HolderEnd {
-  /** The name of the error with which its write was refused; null if it has written. */
+  /** The name of the error that refused its write; null if it has written. */
   readonly refusal: string | null;
   readonly heldWhenItWrote: boolean;
 }
@@ -27,7 +27,7 @@ async function play({ redisUrl, key, isFenced }: HolderTask): Promise<void> {
   const lease = await holdfast.mutex(key).acquire({ leaseMs: 2_000 });
   await say("holding");
   lease.assertHeld(); // passes: the lease is still held
-  process.kill(process.pid, "SIGSTOP"); // like a machine that freezes for any time
+  process.kill(process.pid, "SIGSTOP"); // like a machine that freezes
   const heldWhenItWrote = lease.validForMs() > 0;
   let refusal: string | null = null;
   try {

@@ -31,14 +31,14 @@ const SET_BALANCE = `
 UPDATE account SET balance = $1, fence = $2 WHERE id = $3 AND fence <= $2;
 `;
 
-/** One row: the check is part of the write. False if a later holder has been here. */
+/** Writes one row. The check is part of the write. Returns false if a later holder has written. */
 async function setBalance(id: string, balance: number, token: number): Promise<boolean> {
   const { rowCount } = await pool.query(SET_BALANCE, [balance, token, id]);
   return rowCount === 1;
 }
 
 /**
- * A transaction: all of it, or nothing. One that met another is run again, which only happens at levels above READ
+ * Runs a transaction, and retries it after a conflict with another one. Conflicts happen only at levels above READ
  * COMMITTED.
  */
 async function transaction<Result>(work: (tx: PoolClient) => Promise<Result>): Promise<Result> {
@@ -60,12 +60,12 @@ async function transaction<Result>(work: (tx: PoolClient) => Promise<Result>): P
   }
 }
 
-/** Whether PostgreSQL refused the transaction because of another one, so that you should try again. */
+/** Whether PostgreSQL refused the transaction because of a concurrent one, so that you should retry it. */
 function isConflict(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "40001";
 }
 
-/** Any other write: raise the mark of the account first, in the same transaction. */
+/** For any other write, first raise the mark of the account in the same transaction. */
 async function book(amount: number, lease: Lease): Promise<void> {
   await transaction(async (tx) => {
     await fence(tx, "account:anna", lease); // StaleTokenError if a later holder has written; then all is rolled back
@@ -78,7 +78,7 @@ await pool.query(TABLES);
 await pool.query("INSERT INTO account (id, balance) VALUES ('anna', 100)");
 
 const mutex = holdfast.mutex("account:anna");
-const sleeper = await mutex.acquire({ leaseMs: 100, renew: false }); // and does not look at its lease again
+const sleeper = await mutex.acquire({ leaseMs: 100, renew: false }); // and does not check its lease again
 const next = await mutex.acquire({ waitMs: 5_000 }); // granted when that lease is over
 
 // Write one row.

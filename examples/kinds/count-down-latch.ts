@@ -9,7 +9,7 @@ const loaded = holdfast.countDownLatch("import 7");
 await loaded.trySetCount(3); // true for the first caller
 
 // Each part, in any process; the same id does not count again:
-const load = async (part: string) => await loaded.countDown(1, { callerId: part }); // what is left
+const load = async (part: string) => await loaded.countDown(1, { callerId: part }); // the remaining count
 
 // In each process that needs all parts:
 const all = loaded.await({ waitMs: 60_000 }); // until it is zero; 10 s by default

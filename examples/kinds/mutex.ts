@@ -10,7 +10,7 @@ const order = holdfast.mutex("order:42");
 const receipt = await order.run(
   async (lease) => {
     const paid = await charge({ signal: lease.signal }); // stops if the lease is lost
-    lease.assertHeld(); // throws if it is over
+    lease.assertHeld(); // throws if the lease is over
     return await save(paid, { fence: lease.token }); // the database refuses an older token
   },
   { waitMs: 5_000, label: "web" },

@@ -24,7 +24,7 @@ async function rebuild({ fence }: { fence: number }): Promise<void> {
 }
 
 async function verify(): Promise<void> {
-  await catalog.read.run(() => renderPage()); // not from here, but it shows that readers are let in
+  await catalog.read.run(() => renderPage()); // shows that readers are admitted
   steps.push("verify");
 }
 

@@ -3,7 +3,7 @@ import { embedded } from "@holdfast/embedded";
 import { createHoldfast } from "holdfast";
 
 const [a, b, c] = [embedded(), embedded(), embedded()];
-// Servers that were just started grant nothing for one lease, so it is short here.
+// Newly started servers grant nothing for one lease, so the lease is short here.
 const holdfast = createHoldfast({ redlock: [a, b, c], leaseMs: 2_000 });
 let booked = 0;
 

@@ -11,7 +11,7 @@ await units.run(() => callApi()); // one permit
 await units.run(() => exportAll(), { permits: 4 }); // four, all or none
 
 await using lease = await units.acquire({ permits: 2 });
-const { slots } = lease; // for example [0, 3]: nobody else has these numbers
+const { slots } = lease; // for example [0, 3]: no other holder has these numbers
 
 await units.resize(20); // for all processes, immediately
 

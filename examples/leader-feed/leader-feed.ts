@@ -125,7 +125,7 @@ const [first, last] = [leaders[0], leaders.at(-1)];
 assert.ok(first !== undefined && last !== undefined && last.term > first.term && !isDead(last.value));
 assert.ok(last.transitions >= dead.length, "each new term is counted");
 process.stdout.write(
-  `leader-feed: ${archive.items.length} items, each once; ${dead.map(({ puller, at }) => `${puller} died after ${at}`).join(", ")}, and others went on\n`,
+  `leader-feed: ${archive.items.length} items, each once; ${dead.map(({ puller, at }) => `${puller} died after ${at}`).join(", ")}, and others continued\n`,
 );
 await observer.close();
 redis?.disconnect();

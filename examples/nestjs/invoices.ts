@@ -100,6 +100,6 @@ await holdfast.mutex("month-end").run(
 assert.equal(await app.get(Invoices).monthEnd(), "done");
 
 await app.close();
-assert.equal(await redis.ping(), "PONG"); // your client is yours
+assert.equal(await redis.ping(), "PONG"); // Holdfast does not close your client
 await holdfast.close();
 redis.disconnect();

@@ -31,5 +31,5 @@ server.listen(Number(process.env.PORT ?? "3000"), "127.0.0.1", () => {
   if (typeof address === "object") console.log(`listening on http://127.0.0.1:${address?.port}`);
 });
 
-// At SIGTERM, `next start` too lets its requests finish before it ends the process.
+// At SIGTERM, lets requests finish before it ends the process, like `next start`.
 process.once("SIGTERM", () => server.close(() => process.exit()));

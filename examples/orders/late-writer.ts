@@ -1,5 +1,5 @@
 /**
- * A demonstration of the fencing token.
+ * A demonstration of fencing tokens.
  *
  * A copy begins a payment, sleeps past the end of its lease (a long garbage collection, a closed laptop), and
  * continues as if nothing had happened. It sends no request to the lock server, so only the table can stop it: it

@@ -20,7 +20,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Computes a seed from a text, so that a payment is equally slow in every run. */
+/** Computes a seed from a string, so that a payment is equally slow in every run. */
 export function seedOf(text: string): number {
   let seed = 0;
   for (const character of text) seed = (Math.imul(seed, 31) + (character.codePointAt(0) ?? 0)) >>> 0;

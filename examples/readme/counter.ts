@@ -14,14 +14,14 @@ const order = { id: randomUUID(), items: 2 };
 const stock = counter(holdfast, `stock:${item}`, { min: 0 });
 await stock.put(delivery.items, { requestId: delivery.id });
 
-const left = await stock.take(order.items, { requestId: order.id }); // what is left; null: not enough, nothing taken
+const left = await stock.take(order.items, { requestId: order.id }); // the remaining stock; null if there was too little, and then nothing is taken
 assert.equal(left, 1);
 
-// After a lost answer or a restart, repeat the request: it gets the same answer, and takes nothing more.
+// After a lost reply or a restart, repeat the request: it gets the same reply and takes nothing more.
 assert.equal(await stock.take(order.items, { requestId: order.id }), 1);
 assert.equal(await stock.take(2, { requestId: "another order" }), null);
 
-// Giving back is a request of its own.
+// Putting an item back is a separate request.
 assert.equal(await stock.put(order.items, { requestId: `${order.id}:cancel` }), 3);
 await assert.rejects(stock.put(order.items, { requestId: order.id }), CounterRequestError);
 assert.equal(await stock.read(), 3);

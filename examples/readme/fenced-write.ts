@@ -25,7 +25,7 @@ await holdfast.mutex(`report:${report.id}`).run(async (lease) => {
 assert.equal(await redis.get(`report:${report.id}`), `report ${report.id}, built 1 times`);
 
 const mutex = holdfast.mutex(`stock:${report.id}`);
-const sleeper = await mutex.acquire({ leaseMs: 100, renew: false }); // and does not look at its lease again
+const sleeper = await mutex.acquire({ leaseMs: 100, renew: false }); // and does not check its lease again
 const next = await mutex.acquire({ waitMs: 5_000 }); // granted when that lease is over
 
 const key = `stock:${report.id}`;

@@ -54,7 +54,7 @@ honoApp.post("/payments", forHono(holdfast), async (c) => c.json(await charge(aw
 
 const options = {
   leaseMs: 15_000, // a crashed process is replaced after that; a slow one is renewed
-  maxHoldMs: 120_000, // a handler that never answers is replaced after that
+  maxHoldMs: 120_000, // a handler that never replies is replaced after that
   keepMs: 86_400_000, // for a day all callers get the first answer: tell your clients
   whenRunning: { waitMs: 5_000 }, // a repeated request waits for the first answer, and then gets 409
   // 504: it is unknown whether the bank has paid. The next try finds out for the others.

@@ -37,7 +37,7 @@ async function receive(event: Event): Promise<number> {
       }),
     {
       eventId: event.id, // delivered again: a duplicate
-      sequence: event.created, // older than what was applied last: outdated
+      sequence: event.created, // an older event than the last applied one is outdated
       waitersMax: 100, // with more, the sender must try again
       waitMs: 10_000,
       keepMs: 7 * 86_400_000, // longer than the sender retries

@@ -35,7 +35,7 @@ async function lockOrder(
 
 const marks: Required<Tokens> = { theirs: 0, ours: 0 };
 
-/** A mark for each lock, while both are in use: a holder is compared with holders of the same lock. */
+/** One mark per lock while both are in use, so that a holder is compared only with holders of the same lock. */
 function accepts(tokens: Tokens): boolean {
   const given = Object.entries(tokens) as ["theirs" | "ours", number][];
   if (given.some(([lock, token]) => token < marks[lock])) return false;
@@ -43,7 +43,7 @@ function accepts(tokens: Tokens): boolean {
   return true;
 }
 
-// Does on the server what a Java service does with tryLockAndGetToken() and unlock().
+// Changes the keys on the server like a Java service that calls tryLockAndGetToken() and unlock().
 const JAVA_LOCK = `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
   redis.call('HSET', KEYS[1], ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], 30000) return redis.call('INCR', KEYS[2])`;
 const KEYS = ["order:1", "redisson_lock_token:{order:1}"] as const;

@@ -14,7 +14,7 @@ await stock.run(async () => {
 assert.equal(await redis.set("legacy:stock", "a script", "PX", 30_000, "NX"), "OK");
 assert.equal(await stock.tryAcquire(), null);
 const waiting = stock.acquire();
-await redis.del("legacy:stock"); // compare first, where it may be somebody else's by now
+await redis.del("legacy:stock"); // if another client may own it by now, compare its value first
 await (await waiting).release();
 
 await holdfast.close();

@@ -30,7 +30,7 @@ await Promise.all(
   Array.from({ length: 10 }, () =>
     limits.update((old) => ({ rps: (old?.rps ?? 0) + 1 }), {
       attemptsMax: 100,
-      promoteAfter: 3, // after three conflicts in a row, continue under the mutex of that name
+      promoteAfter: 3, // after three conflicts in a row, continue under the mutex with that name
     }),
   ),
 );

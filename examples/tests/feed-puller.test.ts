@@ -1,4 +1,4 @@
-/** The example of the scheduled job ends with its assertions, on a server, with processes that are killed. */
+/** The scheduled job example passes its assertions on a server, with killed processes. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test("the feed is pulled by one instance at each tick, whoever is killed", { timeout: 120_000 }, async () => {
+test("one instance pulls the feed at each tick, even if instances are killed", { timeout: 120_000 }, async () => {
   const script = fileURLToPath(new URL("../dist/feed-puller/feed-puller.js", import.meta.url));
   const child = spawn(process.execPath, [script], { env: { ...process.env, REDIS_URL: server.url } });
   let output = "";

@@ -1,4 +1,4 @@
-/** The token is checked by real servers: PostgreSQL here, Redis here and with the other files of the documents (readme.test.ts). */
+/** Real servers check the token: PostgreSQL and Redis. readme.test.ts has more examples on Redis. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.stop()));
 });
 
-// `npm test` says what is missing. In CI it has installed it, and a server that is not there fails the test.
+// `npm test` reports a missing PostgreSQL. In CI it installs PostgreSQL, and without it the test fails.
 const isMissing = postgresFolder() === undefined && process.env.CI !== "true";
 
 test.skipIf(isMissing)(
@@ -31,10 +31,10 @@ test.skipIf(isMissing)(
   120_000,
 );
 
-test("a holder that stands still between its look and its write corrupts a value without the token, and never with it", async () => {
+test("a holder that is paused between check and write corrupts a value without the token, and never with it", async () => {
   const redis = await startRedis();
   servers.push(redis);
-  // As a user runs it; `npm test` builds it before.
+  // Runs the compiled example, as a user does. `npm test` builds it first.
   const script = fileURLToPath(new URL("../dist/fencing/paused-holder.js", import.meta.url));
   const child = spawn(process.execPath, [script], { env: { ...process.env, REDIS_URL: redis.url } });
   let output = "";

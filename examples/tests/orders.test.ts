@@ -1,7 +1,7 @@
 /**
- * The order example: that the Idempotency-Key makes the difference it claims, on the embedded store and with real processes.
+ * The order example: the Idempotency-Key prevents duplicates, on the embedded store and with real processes.
  *
- * The test with processes runs the compiled demo, as a user does; `npm test` builds it before.
+ * The test with processes runs the compiled demo, as a user does. `npm test` builds it first.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -48,31 +48,31 @@ describe("forty payments on the embedded store", () => {
     await holdfast.close();
   }, 60_000);
 
-  test("have duplicate orders where the key is not heeded", () => {
+  test("have duplicate orders if the key is ignored", () => {
     expect(result.withoutKey.duplicateOrders).toBeGreaterThan(0);
     expect(readOrders(join(directory, "without-key.jsonl")).length).toBe(40 + result.withoutKey.duplicateOrders);
   });
 
-  test("have one order each where it is", () => {
+  test("have one order each if the key is used", () => {
     const paid = readOrders(join(directory, "with-key.jsonl")).map((order) => order.paymentId);
     expect(paid.length).toBe(40);
     expect(new Set(paid).size).toBe(40);
     expect(result.withKey).toMatchObject({ orders: 40, duplicateOrders: 0, charges: 40, chargeRequests: 40 });
   });
 
-  test("show every refresh the first order and receipt, as it was recorded", () => {
+  test("show the recorded first order and receipt after every refresh", () => {
     expect(result.withKey.otherResults).toBe(0);
     expect(result.withKey.submissions).toBe(generateSubmissions(7, 40).length);
     expect(result.withoutKey.replays).toBe(0);
     expect(result.withKey.replays).toBeGreaterThan(0);
   });
 
-  test("find a writer with an old token refused by the order table", () => {
+  test("have a writer with an old token refused by the order table", () => {
     expect(result.lateWriter.nextToken).toBeGreaterThan(result.lateWriter.sleeperToken);
     expect(result.lateWriter).toMatchObject({ refusal: expect.any(String), orders: 1 });
   });
 
-  test("end in a summary without faults, after some lines of progress", () => {
+  test("end with a summary without faults, after some progress lines", () => {
     expect(result.faults).toEqual([]);
     expect(result.summary).toMatch(
       /^demo: 40 payments, \d+ submissions, without key [1-9]\d* duplicate orders, with key 0 duplicate orders, 40 orders$/,
@@ -90,7 +90,7 @@ describe("real processes on a real Redis", () => {
       expect(output.trimEnd().split("\n").at(-1)).toMatch(
         /^demo: 40 payments, \d+ submissions, without key [1-9]\d* duplicate orders, with key 0 duplicate orders, 40 orders$/,
       );
-      // At least one payment was asked for twice, by the killed copy and by its successor, and charged once.
+      // At least one payment was requested twice, by the killed copy and by its successor, and charged once.
       const [, asked, charged] = [...output.matchAll(/gateway asked (\d+) times, charged (\d+) times/g)].at(-1) ?? [];
       expect(Number(asked)).toBeGreaterThan(40);
       expect(Number(charged)).toBe(40);
@@ -100,8 +100,8 @@ describe("real processes on a real Redis", () => {
     }
   }, 90_000);
 
-  test("a Redis that is not there is told in one line", async () => {
-    // Nothing listens on port 1 (tcpmux) of a machine of our days.
+  test("an unreachable Redis is reported in one line", async () => {
+    // Nothing listens on port 1 (tcpmux) of today's machines.
     const { code, output } = await demo("--redis", "redis://someone:secret@127.0.0.1:1");
     expect(output).toMatch(/^demo: no usable Redis at 127\.0\.0\.1:1 \(.*ECONNREFUSED.*\): start one [^\n]*\n$/);
     expect(output).not.toContain("secret");
@@ -110,7 +110,7 @@ describe("real processes on a real Redis", () => {
 });
 
 describe("the order service", () => {
-  test("answers 503 with Retry-After when it cannot be ensured that a payment is made once, and touches nothing", async () => {
+  test("replies 503 with Retry-After if it cannot ensure that a payment is made once, and changes nothing", async () => {
     const holdfast = holdfastOnEmbedded();
     await holdfast.close();
     const nowhere = "http://127.0.0.1:1";
@@ -121,7 +121,7 @@ describe("the order service", () => {
     await service.close();
   });
 
-  test("refuses a payment that is not one", async () => {
+  test("refuses an invalid payment", async () => {
     const nowhere = "http://127.0.0.1:1";
     const service = await startOrderService({
       name: "copy 1",
@@ -140,7 +140,7 @@ describe("the order service", () => {
 describe("the order table", () => {
   const row = { paymentId: "p", customer: "c", cartId: "k", amountCents: 1, receipt: "r", writtenBy: "w" };
 
-  test("refuses a token lower than one it has seen for the payment, even if that one only looked", () => {
+  test("refuses a token lower than one it has seen for the payment, even from a read", () => {
     const table = new OrderTable(join(directory, "fence.jsonl"));
     expect(table.find("p", 8)).toBeNull();
     expect(table.find("p", 9)).toBeNull();
@@ -150,7 +150,7 @@ describe("the order table", () => {
     expect(table.insert({ ...row, paymentId: "other" }, 8).orderId).toBe("order-0002");
   });
 
-  test("checks nothing without a token: it is the record of the request that keeps duplicates out", () => {
+  test("checks nothing without a token, because the record of the request prevents duplicates", () => {
     const table = new OrderTable(join(directory, "no-fence.jsonl"));
     table.insert(row, undefined);
     table.insert(row, undefined);
@@ -162,11 +162,11 @@ describe("the order table", () => {
 describe("submissions.csv", () => {
   const committed = readFileSync(new URL("../orders/submissions.csv", import.meta.url), "utf8");
 
-  test("is what the generator writes for its seed", () => {
+  test("equals the output of the generator for its seed", () => {
     expect(committed).toBe(formatSubmissions(generateSubmissions(2026, 200)));
   });
 
-  test("holds 200 payments, each submitted 1 to 5 times, and reads back as it was generated", () => {
+  test("has 200 payments, each submitted 1 to 5 times, and is parsed as generated", () => {
     const submissions = parseSubmissions(committed, "submissions.csv");
     expect(submissions).toEqual(generateSubmissions(2026, 200));
     const presses = new Map<string, number>();
@@ -175,7 +175,7 @@ describe("submissions.csv", () => {
     expect(new Set(presses.values())).toEqual(new Set([1, 2, 3, 4, 5]));
   });
 
-  test("may come with a byte order mark and CRLF, and without a last line end", () => {
+  test("may have a byte order mark, CRLF and no final line end", () => {
     expect(parseSubmissions(`\uFEFF${HEADER}\r\npay-1,c,k,1,0,1`, "x")).toHaveLength(1);
   });
 
@@ -230,7 +230,7 @@ describe("the command line", () => {
   });
 });
 
-/** Runs the compiled demo, and resolves with its exit code and all it printed. */
+/** Runs the compiled demo. Resolves with its exit code and output. */
 async function demo(...args: string[]): Promise<{ code: number | null; output: string }> {
   const script = fileURLToPath(new URL("../dist/orders/demo.js", import.meta.url));
   const child = spawn(process.execPath, [script, ...args], { env: { ...process.env, TMPDIR: directory } });

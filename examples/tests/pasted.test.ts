@@ -1,4 +1,4 @@
-/** What a newcomer pastes runs as it stands, in a Node of its own on a real server, and prints what the page says. */
+/** The programs that users paste from a page run unchanged in a new Node process on a real server, with the shown output. */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { type RedisServer, startRedis } from "../../tests/support/redis-server.j
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const FIRST_LOCK = "examples/readme/first-lock.ts";
 
-/** A program of a page, the name that it is to be saved under, and what the page says that it prints. */
+/** A program on a page: the file name to save it under, its code, and the output that the page shows. */
 interface Pasted {
   readonly name: string;
   readonly code: string;
@@ -19,11 +19,11 @@ interface Pasted {
 
 const textOf = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
-/** The programs of a page: each block that begins with the name of a file and is followed by a block of output. */
+/** The programs on a page: each block that begins with a file name and is followed by a block of output. */
 function programsOf(path: string): Pasted[] {
   const blocks = /^```(?:ts|js)\n\/\/ (\S+)\n([\s\S]*?)\n```\n\n```text\n([\s\S]*?\n)```$/gm;
   return [...textOf(path).matchAll(blocks)].map(([, name = "", code = "", output = ""]) => ({
-    // The same text is TypeScript and JavaScript.
+    // The program is valid as TypeScript and as JavaScript.
     name: name === FIRST_LOCK ? "pay.mjs" : name,
     code,
     output,
@@ -34,7 +34,7 @@ let redis: RedisServer;
 let folder: string;
 beforeAll(async () => {
   redis = await startRedis();
-  // Inside the checkout, so that packages are found as in a project that has them installed.
+  // Inside the checkout, so that packages resolve as in a project that has installed them.
   mkdirSync(join(ROOT, "examples/dist"), { recursive: true });
   folder = mkdtempSync(join(ROOT, "examples/dist/pasted-"));
 });
@@ -63,7 +63,7 @@ describe.each([
     expect(programs).toHaveLength(count);
   });
 
-  test.each(programs)("prints what the page says: $name", { timeout: 120_000 }, async ({ name, code, output }) => {
+  test.each(programs)("prints the output on the page: $name", { timeout: 120_000 }, async ({ name, code, output }) => {
     const file = join(folder, name);
     writeFileSync(file, `${code}\n`);
     const env = { ...process.env, REDIS_URL: redis.url };

@@ -1,4 +1,4 @@
-/** The examples of the semaphore and the read-write lock end with their assertions, in this process and on a server. */
+/** The semaphore and read-write lock examples pass their assertions, in this process and on a server. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 
@@ -24,17 +24,17 @@ describe.each(["in this process", "on a server"])("%s", (where) => {
     vi.stubEnv("REDIS_URL", where === "on a server" ? `redis://127.0.0.1:${server.port}` : undefined);
   });
 
-  test("every page is of one build although the cache is rebuilt beside them", async () => {
+  test("every page comes from one build although the cache is rebuilt concurrently", async () => {
     await import("../cache-rebuild/cache-rebuild.js");
     expect(printed.join("")).toBe("cache: 400 pages read, each of one build, while it was rebuilt 5 times\n");
   });
 
-  test("the service is never asked for more than it can bear", async () => {
+  test("the service never gets more work than its limit", async () => {
     await import("../bounded-downstream/bounded-downstream.js");
     expect(printed.join("")).toMatch(/^downstream: 120 jobs, [1-9]\d* refused without the semaphore, 0 with it$/m);
   });
 
-  test("no two ids are the same, and workers that left and died are succeeded", async () => {
+  test("all ids are unique, and workers that left or died are replaced", async () => {
     await import("../worker-slots/worker-slots.js");
     expect(printed.join("")).toBe(
       "workers: 3500 ids, 3500 different; worker 2 succeeds one that left, worker 1 one that died\n",

@@ -1,4 +1,4 @@
-/** The example of the lock on several servers ends with its assertions, in this process and on five servers. */
+/** The example of a lock on several servers passes its assertions, in this process and on five servers. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 

@@ -1,10 +1,10 @@
-/** What the documents show is what runs: each of their TypeScript and SQL blocks is a piece of a file that ends in assertions. */
+/** Checks that each TypeScript and SQL block in the documents is part of a file that runs and ends with assertions. */
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 
-/** Folders all of whose pages show code, except the index. */
+/** Folders in which every page except the index shows code. */
 const FOLDERS = ["docs/kinds/", "docs/recipes/"];
 const DOCUMENTS = [
   "README.md",
@@ -26,7 +26,7 @@ const DOCUMENTS = [
   ),
 ];
 
-/** One fenced block, and the line that says which file it is from. */
+/** A fenced block, and the line that names its file. */
 interface Block {
   readonly marker: string;
   readonly code: string;
@@ -45,12 +45,12 @@ function blocksOf(markdown: string): Block[] {
   );
 }
 
-/** What may be in a block: what is compared with a file, or what is no program of ours, such as commands and their output. */
+/** Languages of blocks: those that are compared with files, and those that need no file, such as commands and output. */
 const LANGUAGES = ["ts", "typescript", "sql", "sh", "console", "text", "json", ""];
 
-/** What is wrong with the blocks of a document; `read` gives the text of a file. */
+/** Lists the problems of a document's blocks. `read` returns the text of a file. */
 function complaints(markdown: string, read: (path: string) => string): string[] {
-  // A fence that opens a block is followed by one that closes it.
+  // Every second fence closes a block.
   const openings = [...markdown.matchAll(/^[ \t]*```(.*)$/gm)].filter((_, at) => at % 2 === 0);
   const unread = openings.flatMap(([line, language = ""]) =>
     line.startsWith("```") && LANGUAGES.includes(language) ? [] : [`nothing runs what is in: ${line}`],
@@ -64,13 +64,13 @@ function complaints(markdown: string, read: (path: string) => string): string[] 
 }
 
 describe("a block of TypeScript or SQL", () => {
-  test.each(DOCUMENTS)("in %s is a piece of a file that runs", (path) => {
+  test.each(DOCUMENTS)("in %s is part of a file that runs", (path) => {
     const markdown = textOf(path);
     expect(blocksOf(markdown).length).toBeGreaterThan(0);
     expect(complaints(markdown, textOf)).toEqual([]);
   });
 
-  test("without a file, or unlike it, is found", () => {
+  test("without a file, or different from its file, is reported", () => {
     const read = (): string => "const a = 1;\nconst b = 2;\n";
     const block = (...lines: string[]): string => ["```ts", ...lines, "```"].join("\n");
     const marker = "// examples/readme/x.ts";
@@ -80,7 +80,7 @@ describe("a block of TypeScript or SQL", () => {
     expect(complaints(block(marker, "b = 2;"), read)).toHaveLength(1);
   });
 
-  test("in another language, or where it is not looked for, is found", () => {
+  test("in another language, or with unusual fences, is reported", () => {
     const block = (opening: string): string => `${opening}\nconst a = 1;\n${opening.replace(/\S+$/, "```")}\n`;
     const read = (): string => "const a = 1;\n";
     for (const opening of ["```js", "```javascript", "```ts title", "  ```ts"]) {
@@ -90,7 +90,7 @@ describe("a block of TypeScript or SQL", () => {
   });
 });
 
-// Each loads frameworks as well, which takes its time on a machine that does something else.
+// Some files load frameworks, which takes long on a busy machine.
 describe("a file", { timeout: 120_000 }, () => {
   let redis: RedisServer;
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** Each example with a `package.json` does what it says when it is started as `npm start` does, from its folder. */
+/** Each example with a `package.json` works when started from its folder, as `npm start` does. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 
-// Each test starts programs with frameworks, which takes many times as long on a busy machine.
+// Each test starts programs with frameworks, which takes much longer on a busy machine.
 vi.setConfig({ testTimeout: 240_000 });
 
 let server: RedisServer;
@@ -35,10 +35,10 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** A script of an example that was started. */
+/** A running script of an example. */
 interface Started {
   readonly child: ChildProcess;
-  /** The lines that it prints. */
+  /** Its lines of output. */
   readonly lines: AsyncIterator<string>;
 }
 
@@ -57,7 +57,7 @@ function start(example: string, where: string, options: StartOptions = {}): Star
     readonly scripts: Readonly<Record<string, string>>;
   };
   const { REDIS_URL: _, ...inherited } = process.env;
-  // The program takes the place of the shell, so that a signal reaches it.
+  // The program replaces the shell, so that a signal reaches it.
   const child = spawn("sh", ["-c", `exec ${scripts[script]}`], {
     cwd: fileURLToPath(folder),
     env: { ...inherited, PORT: String(port), ...(where === "on a server" && { REDIS_URL: server.url }) },
@@ -75,7 +75,7 @@ async function addressOf({ lines }: Started): Promise<string> {
   return address;
 }
 
-/** Resolves with all lines that a script prints until it ends without an error. */
+/** Resolves with the output lines of a script when it has ended without an error. */
 async function outputOf({ child, lines }: Started): Promise<string[]> {
   const ended = once(child, "exit");
   const printed: string[] = [];
@@ -97,11 +97,11 @@ describe.each(["in its process", "on a server"])("%s,", (where) => {
     expect(texts.filter((text) => text.includes("true"))).toEqual(['{"invoice":"7","charged":true}']);
     const ended = once(service.child, "exit");
     service.child.kill("SIGTERM");
-    // Nest ends with the signal itself.
+    // Nest ends by the signal itself.
     expect([0, "SIGTERM"]).toContain((await ended).find((end) => end !== null));
   });
 
-  test("express names a port that is in use, and ends", async () => {
+  test("express reports a port that is in use, and ends", async () => {
     const { child, lines } = start("express", where, { port: server.port, stderr: "pipe" });
     const ended = once(child, "exit");
     const [complaint, printed] = await Promise.all([text(child.stderr as Readable), lines.next()]);
@@ -148,7 +148,7 @@ test("express finishes a request that waits for its lock at SIGTERM", async () =
   expect(await mutex.inspect()).toMatchObject({ holders: [], waiterCount: 0 });
 });
 
-test("nextjs answers 409 while the report is made", async () => {
+test("nextjs replies 409 while the report is made", async () => {
   const address = await addressOf(start("nextjs", "on a server"));
   const lease = await holdfast.mutex("report:june").acquire();
   const refused = await post(address, "/reports/june");
@@ -164,7 +164,7 @@ test("cron: of several hosts, one makes the report", async () => {
   expect(printed).toEqual(["made a report of 12 pages", "skipped (already-done)", "skipped (already-done)"]);
 });
 
-test("shell: of several hosts, one makes the report, and the other says that it does not", async () => {
+test("shell: of several hosts, one makes the report, and the other prints that it skips it", async () => {
   const hosts = Array.from({ length: 2 }, () => start("shell", "on a server", { stderr: "pipe" }));
   const complaints = Promise.all(hosts.map(({ child }) => text(child.stderr as Readable)));
   const printed = (await Promise.all(hosts.map(outputOf))).flat();
@@ -174,7 +174,7 @@ test("shell: of several hosts, one makes the report, and the other says that it 
   expect(await outputOf(start("cron", "on a server"))).toEqual(["made a report of 12 pages"]);
 });
 
-test("shell: a script holds the lock for all its steps, after the holder before it", async () => {
+test("shell: a script waits for the previous holder, and holds the lock for all its steps", async () => {
   const mutex = holdfast.mutex("deploy");
   const lease = await mutex.acquire();
   const output = outputOf(start("shell", "on a server", { script: "deploy" }));

@@ -1,4 +1,4 @@
-/** The examples of condition, latch, barrier and election end with their assertions, in this process and on a server. */
+/** The condition, latch, barrier and election examples pass their assertions, in this process and on a server. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Runs a compiled example, as a user does; `npm test` builds it before. */
+/** Runs a compiled example, as a user does. `npm test` builds it first. */
 async function run(example: string, where: string): Promise<string> {
   const script = fileURLToPath(new URL(`../dist/${example}/${example}.js`, import.meta.url));
   const { REDIS_URL: _, ...inherited } = process.env;
@@ -35,15 +35,15 @@ describe.each(["in this process", "on a server"])("%s", (where) => {
     );
   });
 
-  test("workers start together, go on in step, and stop together", async () => {
+  test("workers start together, stay in step, and stop together", async () => {
     expect(await run("start-gate", where)).toBe(
       "start-gate: 4 workers, 3 phases in step, and one broken in sight of all\n",
     );
   });
 
-  test("a feed goes on where its killed leaders stopped", async () => {
+  test("a feed continues where its killed leaders stopped", async () => {
     expect(await run("leader-feed", where)).toMatch(
-      /^leader-feed: 60 items, each once; puller [1-4] died after \d+, puller [1-4] died after \d+, and others went on\n$/,
+      /^leader-feed: 60 items, each once; puller [1-4] died after \d+, puller [1-4] died after \d+, and others continued\n$/,
     );
   });
 });

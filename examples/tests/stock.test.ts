@@ -1,4 +1,4 @@
-/** The sale: oversold without a lock, and neither under one nor by the guarded counter, also when buyers are killed. */
+/** The sale: oversold without a lock, but not with a lock or with the guarded counter, even if buyers are killed. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Runs a compiled program, as a user does; `npm test` builds it before. */
+/** Runs a compiled program, as a user does. `npm test` builds it first. */
 async function run(program: string, ...args: string[]): Promise<string> {
   const script = fileURLToPath(new URL(`../dist/stock/${program}.js`, import.meta.url));
   const child = spawn(process.execPath, [script, ...args], { env: { ...process.env, REDIS_URL: server.url } });
@@ -26,7 +26,7 @@ async function run(program: string, ...args: string[]): Promise<string> {
   return output;
 }
 
-test("of a hundred items, for a thousand buyers in four processes, a hundred are sold", async () => {
+test("a hundred of a hundred items are sold to a thousand buyers in four processes", async () => {
   const lines = (await run("stock")).trimEnd().split("\n");
   expect(lines[0]).toBe("stock: 100 items, 1000 buyers in 4 processes");
   const [, oversold] = /^stock: unlocked (\d+) sold, \d+ left$/.exec(lines[1] ?? "") ?? [];
@@ -36,13 +36,13 @@ test("of a hundred items, for a thousand buyers in four processes, a hundred are
     "stock: guarded  100 sold, 0 left",
     "stock: guarded  100 sold, 0 left, with 4 processes killed on the way",
   ]);
-  // It takes its keys away with it, and leaves only what ends by itself.
+  // The example deletes its keys. Only keys that expire are left.
   for (const key of (await server.command("KEYS", "*")) as string[]) {
     expect(Number(await server.command("PTTL", key)), key).toBeGreaterThan(0);
   }
 }, 180_000);
 
-test("what one is faster than the other by can be measured", async () => {
+test("the speed of both can be measured and compared", async () => {
   expect(await run("measure", "1")).toMatch(
     /^1000 buyers in 4 processes, medians of 1 rounds: locked \d+ ms, guarded \d+ ms, [\d.]+ times as fast \([\d.]+ to [\d.]+\)\n$/,
   );

@@ -88,7 +88,7 @@ async function make(ids: IdMaker): Promise<void> {
   for (let i = 0; i < IDS; i += 1) made.push(await ids.next());
 }
 
-// The second worker will die. Its lease is short because its successor waits for the end of it.
+// The second worker will die. Its lease is short because its successor waits until it ends.
 const workers = [await startWorker(), await startWorker(1_500), await startWorker(), await startWorker()];
 assert.deepEqual(
   workers.map(({ slot }) => slot.number),

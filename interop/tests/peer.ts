@@ -196,7 +196,7 @@ function startWith(settings: NodeJS.ProcessEnv, program: string, ...args: readon
           reject(new Error(`${program} has ended: ${complaints.trim()}`));
           return;
         }
-        // The test that calls a verb knows what the peer answers.
+        // The test that calls a verb knows the type of the reply.
         calls.set(id, { resolve: (value) => resolve(value as Value), reject });
         child.stdin.write(`${JSON.stringify({ id, verb, ...values })}\n`);
       });

@@ -46,7 +46,7 @@ describe.each(REDISSONS)("Redisson %s", (version) => {
     return (await redis.keys(`*${name}*`)).filter((key) => !key.includes("unlock_latch")).toSorted();
   }
 
-  test("says which it is", async () => {
+  test("reports its version", async () => {
     expect(await java.call("version")).toBe(version);
   });
 

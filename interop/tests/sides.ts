@@ -51,7 +51,7 @@ export interface NodeLock {
   forceRelease?(held: { owner: string }): Promise<boolean>;
 }
 
-/** @param lockOf  returns the lock of a name */
+/** @param lockOf  returns the lock with a given name */
 export function nodeSide(redis: CounterStore, lockOf: (name: string) => NodeLock): Side {
   const options = (leaseMs: number | undefined): { leaseMs: number; renew: boolean } =>
     leaseMs === undefined ? { leaseMs: WATCHDOG_MS, renew: true } : { leaseMs, renew: false };
@@ -116,13 +116,13 @@ export async function inVain<End>(wait: () => Promise<End>): Promise<End> {
 
 let count = 0;
 
-/** A thread that was not used yet, so a new owner. */
+/** A new thread, and therefore a new owner. */
 export function freshThread(client: JavaClient): JavaThread {
   count += 1;
   return client.thread(`thread ${count}`);
 }
 
-/** @param of  returns the Java lock of a name */
+/** @param of  returns the Java lock with a given name */
 export function javaSide(
   client: JavaClient,
   of: (name: string) => JavaLock | { type: "multi"; names: string[] },

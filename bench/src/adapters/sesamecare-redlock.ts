@@ -1,7 +1,7 @@
 import type { Adapter, Connection, Contestant } from "./adapter.js";
 import { newIoredisOn } from "./client.js";
 
-/** The maintained fork of redlock, by `acquire` and `release`; polling as often as the others, in place of every 200 ms. */
+/** The maintained fork of redlock, with `acquire` and `release`. It polls as often as the others instead of every 200 ms. */
 export const sesamecareRedlock: Adapter = {
   name: "@sesamecare-oss/redlock",
   role: "peer",

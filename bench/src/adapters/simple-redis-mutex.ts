@@ -1,7 +1,7 @@
 import type { Adapter } from "./adapter.js";
 import { newNodeRedis } from "./client.js";
 
-/** simple-redis-mutex, which tells all waiters of every release, and is for node-redis only. */
+/** simple-redis-mutex, which notifies all waiters of every release. It supports only node-redis. */
 export const simpleRedisMutex: Adapter = {
   name: "simple-redis-mutex",
   role: "peer",

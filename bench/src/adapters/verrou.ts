@@ -1,7 +1,7 @@
 import type { Adapter } from "./adapter.js";
 import { newIoredis } from "./client.js";
 
-/** verrou with its Redis store; polling as often as the others, in place of every 250 ms. */
+/** verrou with its Redis store. It polls as often as the others instead of every 250 ms. */
 export const verrou: Adapter = {
   name: "verrou",
   role: "peer",
@@ -17,7 +17,7 @@ export const verrou: Adapter = {
     return {
       async acquire(name) {
         const lock = locks.createLock(name, connection.leaseMs);
-        // Null is its word for no limit; without any it gives up after 30 s.
+        // Null means no limit. If the timeout is absent, verrou gives up after 30 s.
         if (!(await lock.acquire({ retry: { timeout: null, delay: 10 } }))) throw new Error("verrou gave up");
         return lock;
       },

@@ -11,7 +11,7 @@ import type { Load } from "./bend.js";
 
 const US_PER_PERCENT_SECOND = 1e4;
 const PERCENT = 100;
-/** Minimum for short runs. The warm-up must use each name, because the first use of a name in a cluster costs more. */
+/** Minimum length, even for short runs. Each name must be used, because its first use costs more in a cluster. */
 const WARM_UP_SECONDS = 1;
 /** A generous limit, because warming up can take much longer than a second on a busy machine. */
 const WARM_UP_WITHIN_MS = 60_000;

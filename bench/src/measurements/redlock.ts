@@ -54,8 +54,8 @@ async function prepare({ name }: Adapter, conditions: Conditions): Promise<Prepa
   const connection = { ...conditions.connection, leaseMs: LEASE_MS, quorumPorts: servers.map(({ port }) => port) };
   await Promise.all(servers.map((server) => upFor(server, LEASE_MS)));
   await checkExclusion(name, { ...conditions, connection, seconds: CHECK_SECONDS });
-  // Holdfast needs two round trips for the first acquire of a name, because the servers do not agree on it yet. The warm-up
-  // covers that, because all rounds start with the same names.
+  // Holdfast needs two round trips for the first acquire of a name, because the servers do not agree on it yet. These
+  // acquires are part of the warm-up, which uses the same names as the runs.
   return oneAtATime(name, connection, seconds);
 }
 

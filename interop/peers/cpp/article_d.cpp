@@ -101,7 +101,7 @@ class ArticleD {
   Clock clock_;
 };
 
-// Requests are flat and their texts need no escapes, so one regular expression can read a field.
+// Requests are flat and their strings need no escapes, so one regular expression can read a field.
 std::string field(const std::string& line, const std::string& name) {
   const std::regex pattern("\"" + name + "\":\\s*(?:\"([^\"]*)\"|([^\",}]*))");
   std::smatch found;

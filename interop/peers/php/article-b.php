@@ -1,6 +1,6 @@
 <?php
 /**
- * The lock of article B: one script for each step, three attempts, and an expiry on the key besides that in the value.
+ * The lock of article B: one script for each step, three attempts, and an expiry both of the key and in the value.
  *
  * Has the same defects as the published code: an unlock deletes only an expired lock, the pause of 0.3 s does not
  * happen because sleep() takes whole seconds, and one request reads the clock twice.

@@ -20,7 +20,7 @@ function filesOf(name: string): string[] {
   return [`${path}.test.ts`, `${path}.ts`].filter((file) => existsSync(file));
 }
 
-/** The files that the page names, with the texts quoted after them. */
+/** The files that the page names, with the strings quoted after them. */
 const quotes = PAGE.split("\n")
   .filter((line) => line.startsWith("| "))
   .flatMap((line) =>
@@ -43,7 +43,7 @@ test("every test that the page names exists", () => {
   expect(missing).toEqual([]);
 });
 
-/** Whether the page has a row of that name that names a test. */
+/** Whether the page has a row with that name and a test. */
 const hasTest = (text: string, row: string): boolean =>
   text.split("\n").some((line) => line.startsWith(`| ${row} | `) && line.includes("`"));
 

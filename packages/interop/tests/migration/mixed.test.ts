@@ -1,8 +1,8 @@
 /**
- * The mixed deployment of each page in docs/migrate: workers of the old library and of Holdfast raise one counter that only their
- * lock guards. They are never inside together, and no update is lost.
+ * The mixed deployment of each page in docs/migrate: workers of the old library and of Holdfast increment one counter that
+ * only their lock protects. No two workers hold the lock at the same time, and no update is lost.
  *
- * A run ends after a number of sections; with HOLDFAST_MIGRATION_SECONDS=30, each row goes on for that long.
+ * A run ends after a number of sections; with HOLDFAST_MIGRATION_SECONDS=30, each row runs for that long.
  */
 import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -66,7 +66,7 @@ interface Mixed {
 
 const advisory = new AdvisoryLocks();
 
-/** By page. */
+/** The migrations by page. */
 const MIGRATIONS: Readonly<Record<string, (name: string) => Mixed>> = {
   redlock(name) {
     const dropIn = new Redlock([ours], { retryCount: -1, retryDelay: 20, retryJitter: 10 });

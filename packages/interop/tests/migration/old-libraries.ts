@@ -1,5 +1,5 @@
 /**
- * The old side of each migration: a library itself where it is JavaScript, or else a model of what it sends to the server.
+ * The old side of each migration: the library itself if it is in JavaScript, otherwise a model of the commands it sends.
  */
 import { randomUUID } from "node:crypto";
 import { Verrou } from "@verrou/core";
@@ -36,7 +36,7 @@ export function redisSemaphore(redis: Redis, name: string): TryLock {
   };
 }
 
-/** @verrou/core with its store for Redis. Its key is the name. */
+/** @verrou/core with its Redis store. Its key is the name. */
 export function verrou(redis: Redis, name: string): TryLock {
   const driver = redisStore({ connection: redis as never });
   const locks = new Verrou({ default: "redis", stores: { redis: { driver } } });
@@ -54,7 +54,10 @@ export function redissonJava(java: JavaModel, name: string): TryLock {
   };
 }
 
-/** A model of ShedLock's Redis provider: SET NX PX for the longest run, and a delete at the end. Its key has a prefix and an environment. */
+/**
+ * A model of ShedLock's Redis provider: SET NX PX with the maximum run time, and DEL at the end. Its key has a prefix and an
+ * environment.
+ */
 export function shedlock(redis: Redis, name: string): TryLock {
   const key = `job-lock:default:${name}`;
   return async () => {

@@ -130,7 +130,7 @@ function unheard({ name }: Script, why: string): StoreError {
   return new StoreError(name, { mayHaveRun: true, transient: true, cause: new Error(why) });
 }
 
-/** Delays the first script of that name until `arrive` is called. */
+/** Delays the first script with that name until `arrive` is called. */
 export function straggler(service: Service, name: string): { arrive(): Promise<unknown> } {
   const isFirst = once(name);
   let go = (): void => {};
@@ -143,7 +143,7 @@ export function straggler(service: Service, name: string): { arrive(): Promise<u
   };
 }
 
-/** Returns true once, for the first script of that name. */
+/** Returns true once, for the first script with that name. */
 export function once(name: string): (script: Script) => boolean {
   let isDone = false;
   return (script) => {

@@ -18,7 +18,7 @@ const PATIENT_MS = 15_000;
 /** How a pair of sides is tested. */
 export interface VerbOptions {
   readonly types?: readonly LockType[];
-  /** Makes a lock name from a unique text. */
+  /** Makes a lock name from a unique string. */
   readonly name?: (text: string) => string;
   /** Prefix of every name. */
   readonly prefix?: string;

@@ -56,7 +56,7 @@ class Witness {
     return (await Promise.all(lines)).toSorted();
   }
 
-  /** Deadlines in half minutes from now, so that two runs give the same text. */
+  /** Deadlines in half minutes from now, so that two runs yield the same text. */
   async #scoresOf(key: string): Promise<string[]> {
     const members = await this.#redis.zrange(key, "0", "-1", "WITHSCORES");
     return members.map((part, i) => {

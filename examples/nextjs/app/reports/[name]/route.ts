@@ -1,4 +1,4 @@
-/** `POST /reports/NAME` makes a report. While one request makes it, others get 409 instead of making it as well. */
+/** `POST /reports/NAME` makes a report. While one request makes it, others get 409 instead. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { AcquireTimeoutError } from "holdfast";
 import { holdfast } from "../../../lib/holdfast.js";

@@ -49,7 +49,7 @@ public final class JedisPeer {
 
   private Object callUuid(String verb, UuidLock lock, Request request) throws Exception {
     if (lock == null) {
-      throw new IllegalArgumentException("there is no lock object of that name");
+      throw new IllegalArgumentException("there is no lock object with that name");
     }
     switch (verb) {
       case "uuid.tryLock":
