@@ -108,7 +108,7 @@ function ready(child: ChildProcess): Promise<void> {
     };
     const timer = setTimeout(() => fail(`was not ready within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
     child.once("error", (error) => fail(error.message));
-    child.once("exit", () => fail("ended at once"));
+    child.once("exit", () => fail("exited immediately"));
     child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       output = (output + text).slice(-4_000);
       if (!output.includes(READY)) return;

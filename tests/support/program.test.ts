@@ -25,6 +25,6 @@ test("a program's messages all arrive, and waits for missing ones fail when the 
   const never = program.heard("another");
   expect(await Promise.all(things.map((at) => program.heard(`thing ${at}`)))).toEqual(things);
   await expect(program.call("end")).rejects.toThrow("before it answered end");
-  await expect(never).rejects.toThrow("the program ended (0) before it told another");
-  await expect(program.heard("too late")).rejects.toThrow("before it told too late");
+  await expect(never).rejects.toThrow("the program ended (0) before it sent another");
+  await expect(program.heard("too late")).rejects.toThrow("before it sent too late");
 });

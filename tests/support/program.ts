@@ -104,7 +104,7 @@ export function startProgram(url: URL, args: object = {}): Program {
         };
         child.on("message", onMessage);
         void gone.then(({ code, signal }) =>
-          reject(new Error(`the program ended (${signal ?? code}) before it told ${name}: ${complaints}`)),
+          reject(new Error(`the program ended (${signal ?? code}) before it sent ${name}: ${complaints}`)),
         );
       });
       // The test may no longer wait for this promise when the program ends.

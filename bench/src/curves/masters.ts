@@ -128,7 +128,7 @@ function reachOf({ name, loads }: MastersLine, cores: number): string {
     masters > 1
       ? `one client process can keep ${masters.toFixed(1)} masters busy; with more masters, the client is the limit`
       : `one client process can keep ${masters.toFixed(2)} of a master busy, so it gains nothing from a second master; ` +
-        `${(1 / masters).toFixed(1)} processes saturate one master, and only more processes gain from more masters`;
+        `${(1 / masters).toFixed(1)} processes saturate one master, and only beyond that do more masters help`;
   const here = (load: Load): string => {
     const costs = costsOf(load);
     return threeDigits((cores * US_PER_SECOND) / (costs.callersUs + costs.serverUs));

@@ -122,7 +122,7 @@ async function put(client: Redis, { alone }: Renewals): Promise<void> {
 /** @throws Error  a lease was not renewed */
 async function renewAll(client: Redis, known: Renewals, name: string): Promise<void> {
   const way = WAYS[name];
-  if (way === undefined) throw new Error(`there is no way to renew named ${name}`);
+  if (way === undefined) throw new Error(`there is no renewal named ${name}`);
   for (let first = 0; first < LEASES; first += AT_A_TIME) {
     // In one write, as the library sends all requests of one turn of the event loop.
     client.stream.cork();
