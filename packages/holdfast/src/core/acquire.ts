@@ -75,8 +75,8 @@ function holdAlone(session: Session, protocol: LockProtocol, options: ResolvedOp
 }
 
 /**
- * Returns the error of a wait that ended. The error names the holder or the author of the pause, if they can be read quickly.
- * Never rejects.
+ * Returns the error for a wait that timed out. The error names the holder, or who paused the lock, if that can be read
+ * quickly. Never rejects.
  *
  * @param calledAtMs  when the call began, in ms on the monotonic clock; used only if the call did not wait
  */
@@ -118,7 +118,7 @@ export async function tryAcquire<Held extends Lease>(
 /**
  * Acquires the lock, runs `work` and releases the lock. An error from `work` takes precedence over an error from the release.
  * An unknown outcome of the release is not an error if `work` ended within the lease: no other caller held the lock in the
- * meantime, and the lease ends by itself. See docs/adr/009 and, about the release in the background, docs/adr/144.
+ * meantime, and the lease ends by itself. See docs/adr/009, and docs/adr/144 for releases in the background.
  *
  * @param acquireLease  acquires the lock; checks the options, including those that only `run` has
  */
@@ -228,8 +228,8 @@ async function adoptSurely(
  * Creates a claim and waits until it is granted or its deadline passes.
  *
  * @param keep  turns the grant into the value that the promise resolves to. It runs in the turn in which the grant arrives, so
- *              that the hold exists before a force-release or a close has to notify it. If it throws, the grant is given back.
- * @throws StoreError, EvictionError, ClosedError, signal.reason, any error of `keep`
+ *              that the hold exists before a force-release or a close has to notify it. If it throws, the grant is released.
+ * @throws StoreError, EvictionError, ClosedError, signal.reason, any error from `keep`
  */
 export function waitForGrant<Kept = Granted>(
   session: Session,

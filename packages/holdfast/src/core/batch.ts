@@ -131,8 +131,8 @@ export class Batch implements SharedClaim, Unconfirmed {
   }
 
   /**
-   * Whether the batch may serve another caller: no longer lease was requested, its time is not up, and more than half of the
-   * lease is left.
+   * Whether the batch may serve another caller: no holder requested a longer lease, the batch's time is not up, and more
+   * than half of the lease is left.
    */
   #mayGoOn(longestMs: number, at: Moment): boolean {
     const { claim, provisionalMs } = this.#granted;
@@ -148,7 +148,7 @@ export class Batch implements SharedClaim, Unconfirmed {
 /**
  * Begins the lease of one caller.
  *
- * @param place        how many leases of the claim have begun before; each lease has the next of the reserved tokens
+ * @param place        number of earlier leases of the claim; each lease has the next of the reserved tokens
  * @param at           when the lease begins
  * @param sharedClaim  the claim, if it serves other callers after this lease
  */
@@ -168,7 +168,7 @@ export function serve(
   caller.ends.held(hold(session, caller.protocol, own, caller.options, token + place, sharedClaim, at));
 }
 
-/** Stands for the claim of a caller for which no claim could be created. */
+/** Placeholder claim of a caller for which no claim was created. */
 export const NOBODY = { owner: "" };
 
 /** Callbacks that settle a caller. Exactly one of them is called, once. */

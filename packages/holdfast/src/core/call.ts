@@ -1,5 +1,5 @@
 /**
- * Calls scripts, and limits how many requests of one kind run at the same time.
+ * Calls scripts, and limits how many cleanup requests run at the same time.
  */
 import { namedAfter, StoreError } from "./errors.js";
 import { type CommandEvent, channels, serverOf } from "./events.js";
@@ -13,7 +13,7 @@ export interface NamedStore {
   readonly name: string;
 }
 
-/** The keys of a script by name. A name that ends in `...` stands for any number of keys. */
+/** A script's keys by name. A name that ends in `...` stands for any number of keys. */
 export type Keys<Key extends string> = {
   readonly [Name in Key]: Name extends `${string}...` ? readonly string[] : string;
 };
@@ -23,7 +23,7 @@ export type Keys<Key extends string> = {
  *
  * This is on the path of every acquire and release, so it uses plain loops, and callbacks instead of an async function.
  *
- * @throws StoreError  the reply is unknown, or the header does not list it
+ * @throws StoreError  the request failed, or the header does not list the reply
  */
 export function call<Key extends string, Arg extends string, Form extends ReplyForm>(
   { store, name: lockName }: NamedStore,
@@ -90,7 +90,7 @@ function decode<Form extends ReplyForm>(
   return outcome as Outcome<Form>;
 }
 
-/** Whether the reply is that of a command inside MULTI: null, or QUEUED, which some clients parse as NaN. */
+/** Whether this is the reply to a command inside MULTI: null, or QUEUED, which some clients parse as NaN. */
 function isNoAnswer(reply: unknown): boolean {
   return reply === null || reply === "QUEUED" || Number.isNaN(reply);
 }
@@ -130,7 +130,7 @@ function decodeList(
   return outcome;
 }
 
-/** Whether a value is a number. Some client libraries return integers as text. */
+/** Whether a value is a number. Some client libraries return integers as strings. */
 function isNumber(value: string | number | null | undefined): boolean {
   return typeof value === "number" ? Number.isFinite(value) : typeof value === "string" && /^-?\d+$/.test(value);
 }

@@ -1,4 +1,4 @@
-/** Closing a Holdfast: asks holders to end their work, and reports which leases were given back. */
+/** Closing a Holdfast: asks holders to end their work, and reports which leases were released. */
 import type { Runtime } from "./runtime.js";
 
 /** A snapshot of a lease that this process holds. */
@@ -22,7 +22,7 @@ export interface HeldLease {
 /** Options of `close`. */
 export interface CloseOptions {
   /**
-   * Longest wait for work that runs under a lease. No lease is released while its work runs. The wait must end before
+   * How long to wait for work that runs under a lease. No lease is released while its work runs. The wait must end before
    * the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases are released immediately, even while their
    * work runs.
    */
@@ -52,7 +52,7 @@ export interface Closable {
   finish?(): Promise<Settled>;
   /** Called when the close stops waiting for this work. The holder keeps its lease until the lease expires. */
   leaveToExpire?(): void;
-  /** Resolves to whether `close` has given the lease back; undefined before `close`. */
+  /** Resolves to whether `close` has released the lease; undefined before `close`. */
   readonly givenBack?: Promise<boolean> | undefined;
 }
 
@@ -62,12 +62,12 @@ export function heldBy(occupants: readonly Closable[]): HeldLease[] {
 }
 
 /**
- * Ends all waits, asks all holders to end their work, and waits for them. Each holder gives back its lease when its work ends.
+ * Ends all waits, asks all holders to end their work, and waits for them. Each holder releases its lease when its work ends.
  * A holder that is still working when the grace period ends keeps its lease, which is no longer renewed. So Holdfast does
  * not release the lock while its holder is still working.
  *
- * @param graceMs  longest wait for the holders, in ms
- * @param cut  called immediately with a function that ends the grace early
+ * @param graceMs  how long to wait for the holders, in ms
+ * @param cut  called immediately with a function that ends the grace period early
  */
 export async function settle(
   occupants: readonly Closable[],

@@ -1,8 +1,8 @@
 /**
- * The data of errors, and their messages.
+ * Error data and error messages.
  */
 
-// --- The data of errors.
+// --- Error data.
 
 /** A holder of a lock, as far as the server and the record of the holder's client show. */
 export interface Holder {
@@ -19,8 +19,7 @@ export interface Holder {
   /** Fencing token of the current grant; undefined for a client of another library. */
   readonly token: number | undefined;
   /**
-   * Time of the grant by the server's clock, in ms since 1970; undefined for a client of another library, and on a
-   * quorum.
+   * Server time of the grant, in ms since 1970; undefined for a client of another library, and on a quorum.
    */
   readonly sinceAtMs: number | undefined;
   /** Remaining lease time on the server, in ms; Infinity for a key of another library without expiry. */
@@ -33,16 +32,16 @@ export interface Pause {
   readonly by: string;
   /** The reason, as given. */
   readonly label: string;
-  /** Start of the pause by the server's clock, in ms since 1970. */
+  /** Server time at which the pause began, in ms since 1970. */
   readonly sinceAtMs: number;
-  /** End of the pause by the server's clock, in ms since 1970; undefined if it lasts until someone resumes the lock. */
+  /** Server time at which the pause ends, in ms since 1970; undefined if it lasts until someone resumes the lock. */
   readonly untilAtMs: number | undefined;
-  /** Identifies the pause: its text on the server. */
+  /** Identifies the pause. It is the string that the server stores. */
   readonly owner: string;
 }
 
 /**
- * A conflict of two protocol versions under one prefix: this client's, and that of the last client that used another.
+ * A conflict between two protocol versions under one prefix: this client's version, and another one that was used last.
  */
 export interface ProtocolConflict {
   /** Protocol version of this client. */
@@ -65,7 +64,7 @@ export interface ProtocolConflict {
   readonly unusedInMs: number;
 }
 
-/** The author and the reason of a forced release. */
+/** Who force-released a lock, and why. */
 export interface Forced {
   /** Name of the person or program that released the lock, as given; undefined if not given. */
   readonly by: string | undefined;
@@ -81,10 +80,9 @@ export interface Forced {
  * - `server-lost`: the server no longer has the lease although it has not expired, because of data loss, a failover, a
  *   DEL by another client, or a forced release whose message did not arrive
  * - `max-hold`: the hold reached `maxHoldMs`, so the lease is no longer renewed
- * - `closed`: `close()` of the Holdfast gave the lease back while it was held or, at the end of the grace, left it to
- *   expire
- * - `closing`: `close({ graceMs })` of the Holdfast asks the holder to end its work; the lease is held and renewed
- *   until the work has settled or the grace is over
+ * - `closed`: `close()` released the lease while it was held or, at the end of the grace period, left it to expire
+ * - `closing`: `close({ graceMs })` asks the holder to end its work; the lease is held and renewed until the work has
+ *   settled or the grace period is over
  */
 export type LossReason = "expired" | "force-released" | "server-lost" | "max-hold" | "closed" | "closing";
 
@@ -95,11 +93,11 @@ export type LossReason = "expired" | "force-released" | "server-lost" | "max-hol
 export type OverReason = LossReason | "released" | "handed-over" | "superseded";
 
 /**
- * Why a generation of a barrier broke.
+ * Why a barrier's generation broke.
  *
  * - `lease-ended`: a party stopped renewing its arrival, for example because its process crashed or froze
  * - `timed-out`, `aborted`: a party's `waitMs` passed, or its signal aborted
- * - `left`: a party gave up for another reason, such as the close of its Holdfast
+ * - `left`: a party gave up for another reason, for example because its Holdfast was closed
  * - `reset`: `reset` was called
  */
 export type BreakReason = "lease-ended" | "timed-out" | "aborted" | "left" | "reset";
@@ -110,7 +108,7 @@ export interface StoreFailure {
   readonly mayHaveRun: boolean;
   /** True if the same call may succeed later (timeout, lost connection, server loading); false if it will not. */
   readonly transient: boolean;
-  /** The error of the client library, or a text that describes the cause. */
+  /** The client library's error, or a string that describes the cause. */
   readonly cause: unknown;
   /**
    * Time until the server may grant locks again, in ms, if it refused because it took over from another server or was
@@ -140,7 +138,7 @@ export interface ServerAnswer {
   readonly error: unknown;
 }
 
-// --- The messages of errors: one line each, even if a name, a label or a value of another client contains line breaks.
+// --- Error messages: one line each, even if a name, a label or a value of another client contains line breaks.
 
 /** Text for each reason why a lease is over. */
 export const OVER: Readonly<Record<OverReason, string>> = {
@@ -170,17 +168,17 @@ export function lostMessage(
   return `The lease on ${quote(lockName)} (token ${token}) ${state}: ${OVER[reason]}.${said}`;
 }
 
-/** Message for a paused lock: its author, its reason, its start and end, and what the caller may assume. */
+/** Message for a paused lock: who paused it and why, from when until when, and what the caller may assume. */
 export function pausedMessage(lockName: string, pause: Pause): string {
   return `${quote(lockName)} was not acquired: it is ${describePause(pause)}; nothing is held. Retry after the pause, or wait with throughPause: true.`;
 }
 
 function describePause({ by, label, sinceAtMs, untilAtMs }: Pause): string {
   const end = untilAtMs === undefined ? "it is resumed" : instant(untilAtMs);
-  return `paused by ${quote(by)} for ${quote(label)} since ${instant(sinceAtMs)}, until ${end}`;
+  return `paused by ${quote(by)} for ${quote(label)} from ${instant(sinceAtMs)} until ${end}`;
 }
 
-/** Formats a time. A key may contain a number outside the range of dates; it is shown as it is. */
+/** Formats a time. A key may contain a number outside the range of dates, which is shown as it is. */
 function instant(atMs: number): string {
   const date = new Date(atMs);
   return Number.isNaN(date.getTime()) ? String(atMs) : date.toISOString();
@@ -232,7 +230,7 @@ function holderText(holder: Holder | undefined, isOwn: boolean): string {
 
 /** Describes a process by its owner id, and by process id and host if its record could be read. */
 export function processOf({ owner, host, pid }: Pick<Holder, "owner" | "host" | "pid">): string {
-  // `oneLine` is needed because a client of another library may write any text as owner, and any client may write a record.
+  // `oneLine` is needed because a client of another library may write any string as owner, and any client any record.
   return host === undefined ? oneLine(owner) : `${oneLine(owner)} (pid ${pid} on ${oneLine(host)})`;
 }
 
@@ -333,7 +331,7 @@ export function quorumMessage(
 const ANSWERS: Readonly<Record<ServerAnswer["answer"], string>> = {
   granted: "granted it",
   held: "has granted it to someone else",
-  done: "did it",
+  done: "agreed",
   "not-held": "has no lease of this process",
   none: "did not reply",
   error: "refused",
@@ -341,7 +339,7 @@ const ANSWERS: Readonly<Record<ServerAnswer["answer"], string>> = {
 
 /** Text about a missing permission; empty if none is missing. */
 function lacks(missingPermission: string | undefined): string {
-  return missingPermission === undefined ? "" : `: its user lacks ${oneLine(missingPermission)}`;
+  return missingPermission === undefined ? "" : `: the user lacks ${oneLine(missingPermission)}`;
 }
 
 function permissionOf(error: unknown): string | undefined {

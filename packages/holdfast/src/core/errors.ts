@@ -121,9 +121,9 @@ export class PausedError extends LockError {
   readonly by: string;
   /** Why the lock is paused. */
   readonly label: string;
-  /** When the pause began, by the server's clock, in ms since 1970. */
+  /** Server time at which the pause began, in ms since 1970. */
   readonly sinceAtMs: number;
-  /** When the pause ends by itself, by the server's clock, in ms since 1970; undefined if it lasts until someone resumes. */
+  /** Server time at which the pause ends by itself, in ms since 1970; undefined if it lasts until someone resumes. */
   readonly untilAtMs: number | undefined;
 
   constructor(lockName: string, pause: Pause) {
@@ -139,7 +139,7 @@ export class PausedError extends LockError {
  * The lease ended before its holder released it. Work done since then may have overlapped with another holder's work.
  *
  * `assertHeld` also throws this error for a lease that its holder ended; then `reason` is `released` or `handed-over`. The
- * reason `closing` occurs only as the reason of a signal: the lease is still held until its work ends.
+ * reason `closing` occurs only as the abort reason of a signal: the lease is still held until its work ends.
  */
 export class LeaseLostError extends LockError {
   override readonly name: string = "LeaseLostError";
@@ -284,7 +284,7 @@ export class QuorumError extends StoreError {
   override readonly name: string = "QuorumError";
 
   override readonly code = "ERR_LOCK_QUORUM";
-  /** The answer of each server, in the order in which the servers were passed to `createHoldfast`. */
+  /** Each server's answer, in the order in which the servers were passed to `createHoldfast`. */
   readonly answers: readonly ServerAnswer[];
 
   constructor(
@@ -391,14 +391,14 @@ export class ClosedError extends LockError {
 }
 
 /**
- * Returns the StoreError of a request whose outcome this process cannot know, although the server did not refuse it.
+ * Returns the StoreError for a request whose outcome this process cannot know, although the server did not refuse it.
  * @param why  what happened, for `cause`
  */
 export function unknownOutcome(lockName: string, why: string): StoreError {
   return new StoreError(lockName, { mayHaveRun: true, transient: true, cause: new Error(why) });
 }
 
-/** Returns the error of a grant whose reply arrived too late. */
+/** Returns the error for a grant whose reply arrived too late. */
 export function lateGrant(lockName: string): StoreError {
   return unknownOutcome(lockName, "the reply arrived after the lease that it granted had ended");
 }
@@ -410,8 +410,8 @@ export function namedAfter(lockName: string, error: StoreError, mayHaveRun: bool
 }
 
 /**
- * Returns the error with `mayHaveRun` set, for a request whose last attempt did not run, although an earlier attempt may have
- * run.
+ * Returns the error with `mayHaveRun` set, for a request whose last attempt did not run, but of which an earlier attempt may
+ * have run.
  */
 export function asUncertain(error: StoreError, lockName: string): StoreError {
   return error.mayHaveRun ? error : namedAfter(lockName, error, true);

@@ -23,7 +23,7 @@ import type { Moment } from "./time.js";
 // | `holdfast:forced` | this process force-releases a lock |
 // | `holdfast:pause` | this process pauses a lock, or changes the end of a pause |
 // | `holdfast:resume` | this process ends a pause |
-// | `holdfast:inbox` | messages of the server stop reaching this process, or reach it again |
+// | `holdfast:inbox` | messages from the server stop reaching this process, or reach it again |
 // | `tracing:holdfast:once:…` | a call of `once` starts and ends; see packages/recipes/src/tracing.ts |
 // | `tracing:holdfast:lead:…` | a term of `lead` starts and ends; see packages/recipes/src/tracing.ts |
 // | `tracing:holdfast:cache:…` | a call of `get` of a cache starts and ends; see packages/recipes/src/tracing.ts |
@@ -74,7 +74,7 @@ export interface WaitEvent extends LockEvent {
 export interface GrantEvent extends CallEvent {
   /** Fencing token of the lease. */
   readonly token: number;
-  /** From the call to the grant, in ms. */
+  /** Time from the call to the grant, in ms. */
   readonly waitedMs: number;
   /** The `key` option of the lock; absent if it has none. */
   readonly key?: string | undefined;
@@ -101,7 +101,7 @@ export type UngrantedOutcome = "refused" | "timeout" | "aborted" | "paused" | "c
 export interface UngrantedEvent extends CallEvent {
   /** How the acquire ended. */
   readonly outcome: UngrantedOutcome;
-  /** From the call to its end, in ms. */
+  /** Time from the call to its end, in ms. */
   readonly waitedMs: number;
   /** The error that ended it; undefined if it timed out, did not wait, or passed. */
   readonly error: unknown;
@@ -136,7 +136,7 @@ export interface ReleaseEvent extends LockEvent {
    * the server did not confirm the release.
    */
   readonly outcome: "released" | "expired-unclaimed" | "lost" | "unknown" | "handed-over";
-  /** From the grant to the release, in ms. */
+  /** Time from the grant to the release, in ms. */
   readonly heldMs: number;
 }
 
@@ -146,7 +146,7 @@ export interface CommandEvent {
   readonly lockName: string;
   /** Name of the script's source, such as `mutex/acquire`. */
   readonly script: string;
-  /** From the call to its end, in ms. */
+  /** Time from the call to its end, in ms. */
   readonly durationMs: number;
   /** Undefined if the server has replied. */
   readonly error: unknown;
@@ -164,11 +164,11 @@ export interface DeedEvent extends LockEvent {
 export interface ForcedEvent extends DeedEvent {
   /** Undefined if the holder was named by its owner alone. */
   readonly token: number | undefined;
-  /** The author and the reason, as given. */
+  /** Who released it and why, as given. */
   readonly forced: Forced;
 }
 
-/** `holdfast:pause`. `owner` is the claim of the pause. */
+/** `holdfast:pause`. `owner` is the `owner` of the pause. */
 export interface PauseEvent extends DeedEvent {
   /** The `key` option of the mutex; absent if it has none. */
   readonly key?: string | undefined;
@@ -178,7 +178,7 @@ export interface PauseEvent extends DeedEvent {
   readonly former?: string | undefined;
 }
 
-/** `holdfast:resume`. `owner` is the claim of the pause. */
+/** `holdfast:resume`. `owner` is the `owner` of the pause. */
 export interface ResumeEvent extends DeedEvent {
   /** The `key` option of the mutex; absent if it has none. */
   readonly key?: string | undefined;
@@ -295,7 +295,7 @@ export interface PublishedCall {
   readonly startedAt: () => Moment;
 }
 
-/** Callbacks for the two ends of a call without a lease. */
+/** Callbacks for the two ways in which a call ends without a lease. */
 interface Ends {
   readonly timedOut: (end: TimedOut) => void;
   readonly failed: (error: unknown) => void;

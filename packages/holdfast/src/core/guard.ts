@@ -191,7 +191,7 @@ export class Guard {
 }
 
 // --- Whether a server may evict locks. Every key of a lock has an expiry, so any policy other than `noeviction` may evict it
-// while the lock is held. Then the next acquire gets the lock as well, and there are two holders.
+// while the lock is held. Then the next acquire gets the lock too, and there are two holders.
 
 /** The settings that decide what a server does when its memory is full. */
 export interface MemoryPolicy {

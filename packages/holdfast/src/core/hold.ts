@@ -53,7 +53,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   #lossListeners: LossListener[] | undefined;
   #lost: LossReason | undefined;
   #forced: Forced | undefined;
-  /** Set by `close`, which gives the lock back by itself. Resolves to whether the server has replied. */
+  /** Set by `close`, which releases the lock itself. Resolves to whether the server has replied. */
   #givenBack: Promise<boolean> | undefined;
   /** Set by `finish`. Its argument says how the hold ended. */
   #onSettled: ((how: Settled) => void) | undefined;
@@ -134,7 +134,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
     return this.#token;
   }
 
-  /** From now on the hold may differ from its grant. If a failover loses it, it is not put back. */
+  /** From now on the hold may differ from its grant. If a failover loses the hold, it is not restored. */
   changes(): void {
     this.#renewer.changes();
   }
@@ -190,7 +190,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
     this.#renewer.rest();
   }
 
-  /** The holder ends the hold in time. A late second copy of the grant must not undo it before the ending request does. */
+  /** The holder ends the hold in time. A second copy of the grant's message that arrives late must not release it first. */
   #forgetCopies(): void {
     this.#session.handedOver(this.#grant.claim, this.#grant.token);
   }
@@ -201,7 +201,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
     this.#session.dismiss(this.#grant.claim, this);
   }
 
-  /** @param heldMs  how long it was held, if known, because for short work reading the clock again would cost noticeable time */
+  /** @param heldMs  time held, in ms, if known. For short work, reading the clock again would cost noticeable time. */
   #noteLength(heldMs?: number): void {
     const { shortHolds } = this.#session;
     const { key } = this.#protocol;
@@ -209,8 +209,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * Undoes the effect of a request of the claim that may still be running. Call it only after a script has undone the hold,
-   * because no caller uses a later grant to the claim.
+   * Undoes the effect of a request of the claim that may still be running. Call it only after a script has undone the hold:
+   * then no caller uses a later grant to the claim.
    */
   undoLateRequests(): void {
     if (!this.#isUnclear()) return;
@@ -315,7 +315,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   listening(): void {
-    // A forced release before the subscription sent a message that was missed. It may come well within the first millisecond.
+    // If the lock was force-released before the subscription, the message was missed. That can happen within the first
+    // millisecond.
     if (this.heldMs() > 0) this.#renewer.renewNow("inbox");
   }
 
@@ -377,7 +378,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
 // --- Turns a grant into a hold and publishes the grant event.
 
 /**
- * Creates the hold of a grant, which keeps it alive, and publishes the grant event.
+ * Creates a hold, which keeps the grant alive, and publishes the grant event.
  *
  * @param token  fencing token of this lease, if it is not the last one that the grant has reserved
  * @param sharedClaim  the claim, if it serves other callers after this lease
@@ -413,13 +414,17 @@ export interface SharedClaim {
    * Called when a lease is released while it is still valid.
    *
    * @param longestMs  the longest lease in ms that the server was asked for during the hold; 0 if it was not asked
-   * @returns true if the next lease has begun on the claim, so that the claim must not be given back
+   * @returns true if the next lease has begun on the claim, so that the claim must not be released
    */
   passOn(longestMs: number): boolean;
 
-  /** The server asks to release the lock soon, because another claim waits for it. Returns true if there is nothing to ask. */
+  /**
+   * Called when the server asks to release the lock soon, because another claim waits for it.
+   *
+   * @returns true if the message shows that the claim still holds the lock, so that the hold need not check
+   */
   recalled?(): boolean;
 
-  /** The claim is given back, lost, or held by someone else. Callers that still wait for it need another claim. */
+  /** The claim was released, lost, or handed over to another process. Callers that still wait for it need another claim. */
   over(): void;
 }

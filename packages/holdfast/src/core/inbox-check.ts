@@ -22,7 +22,7 @@ import { type Moment, now } from "./time.js";
 
 /** A re-check of a waiter also checks its connection if the connection has delivered no message for this many ms. */
 const STALE_MS = 2_500;
-/** A lost grant causes no check if the connection was checked or delivered a message within this many ms before. */
+/** A lost grant causes no check if the connection was checked, or delivered a message, less than this many ms ago. */
 const FRESH_MS = 1_000;
 /** How long an echo may take after the reply of the script that sent it, in ms. */
 const ECHO_MS = 1_000;
@@ -31,7 +31,7 @@ const ECHO_MS = 1_000;
  * them.
  */
 const LOST_MS = 60_000;
-/** If a timer fires more than this many ms late, the event loop was blocked, so the message may be delayed as well. */
+/** If a timer fires more than this many ms late, the event loop was blocked, so the message may be delayed too. */
 const LATE_MS = 250;
 /** The shortest time between two replacements of one connection, in ms, without jitter. */
 const REOPEN_EVERY_MS = 15_000;
@@ -66,7 +66,7 @@ export interface Echo {
 interface CheckFacts {
   readonly runtime: Runtime;
   readonly clientId: string;
-  /** Longest time for one script call and for one replacement, in ms. */
+  /** Timeout for one script call, and for one replacement of the connection, in ms. */
   readonly commandTimeoutMs: number;
   /** Returns a number that no claim has. The server may publish a hint for that number, which must reach no claim. */
   readonly newNumber: () => number;
@@ -182,7 +182,7 @@ export class InboxCheck {
     void outsideRequests(ask);
   }
 
-  /** Waits once more if the timer was late, because the message may have been delayed as well. */
+  /** Waits once more if the timer was late, because the message may have been delayed too. */
   #await(delayMs: number): void {
     const { runtime } = this.#facts;
     const startedAt = now(runtime);
@@ -206,7 +206,7 @@ export class InboxCheck {
     this.#hasWarned = false;
   }
 
-  /** @param refusal  the reply of a server that refuses to send or count; another connection would not help */
+  /** @param refusal  the server's reply if it refuses to send or count; then another connection would not help */
   #failed(refusal?: StoreError): void {
     this.#endTrial();
     if (this.#deafSince === undefined) {
@@ -285,7 +285,7 @@ export class InboxChecks {
     return check;
   }
 
-  /** Called for each message of that inbox. */
+  /** Called for each message to that inbox. */
   heard(inbox: Inbox | undefined): void {
     if (inbox !== undefined) this.#checks.get(inbox.connection ?? "")?.heard();
   }

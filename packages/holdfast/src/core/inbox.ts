@@ -75,7 +75,7 @@ export class Registry<Value> {
 
 /** A receiver of messages: a claim that waits, holds, or is being cleaned up. */
 export interface Recipient {
-  /** The server granted the claim at `grantedAtUs`, in µs since 1970 by its own clock. */
+  /** The server granted the claim at `grantedAtUs`, its own time in µs since 1970. */
   granted(token: number, grantedAtUs: number, slots: readonly number[]): void;
   /** The state of the claim may have changed, so the recipient asks the server. */
   recheck(): void;
@@ -115,7 +115,7 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
 
   /**
    * @param onStray  called for a grant to a claim that is not registered here
-   * @param onHeard  called for each message of this inbox, whatever its content
+   * @param onHeard  called for each message to this inbox, whatever its content
    */
   constructor(
     store: Store,

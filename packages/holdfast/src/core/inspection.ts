@@ -86,7 +86,7 @@ export async function firstHolder(session: Session, state: State | undefined): P
   return description;
 }
 
-/** Adds to a hold the process that it belongs to, if the client's record can be read within 200 ms. Never rejects. */
+/** Adds the process to a hold, if the client's record can be read within 200 ms. Never rejects. */
 export async function describeHolder(session: RecordReader, holder: HolderState): Promise<Holder> {
   return toHolder(holder, await identify(session, parseOwner(holder.owner)?.clientId ?? ""));
 }
@@ -94,7 +94,7 @@ export async function describeHolder(session: RecordReader, holder: HolderState)
 /** Holders are cached, so that callers that share an inspection also share the read of the holder's record. */
 const described = new WeakMap<HolderState, Promise<Holder>>();
 
-/** Adds to a claim the process that it belongs to, if the client's record can be read within 200 ms. Never rejects. */
+/** Adds the process to a claim, if the client's record can be read within 200 ms. Never rejects. */
 export async function describeClaim(session: Session, owner: string): Promise<WaitingClaim> {
   const parsed = parseOwner(owner);
   return { owner, label: parsed?.label, ...(await identify(session, parsed?.clientId ?? "")) };
@@ -121,7 +121,7 @@ function toHolder(
   };
 }
 
-/** Longest time for reading a record, in ms, because error messages must not be delayed by it. */
+/** Timeout for reading a record, in ms. It is short, because reading delays error messages. */
 const IDENTIFY_MS = 200;
 
 async function identify(

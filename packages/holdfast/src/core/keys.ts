@@ -1,7 +1,7 @@
 import { quote } from "./error-messages.js";
 
 /**
- * The keys of a lock, and the checks of names, labels, prefixes and other text from data.
+ * The keys of a lock, and the checks of names, labels, prefixes and other strings from callers.
  *
  * Invariants:
  * - Two locks never share a key, whatever their names are.
@@ -125,7 +125,7 @@ function checkText(option: string, value: unknown, minBytes: number, maxBytes: n
     throw new TypeError(`${option} must be a string of ${minBytes} to ${maxBytes} bytes; got ${show(value)}`);
   }
   const bytes = value.length > maxBytes ? value.length : Buffer.byteLength(value);
-  // Fast path for ASCII text of valid length, which most text is.
+  // Fast path for ASCII text of valid length, which is the common case.
   if (bytes === value.length && bytes >= minBytes && bytes <= maxBytes) return value;
   if (bytes === 0)
     throw new RangeError(`${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got an empty string`);
@@ -162,7 +162,7 @@ export function unknownOption(option: string, known: readonly string[]): TypeErr
   return new TypeError(`there is no option ${show(option)}; ${hint} options are ${known.join(", ")}`);
 }
 
-/** Returns the number of letters to insert, remove or replace to turn one text into the other (Levenshtein 1965). */
+/** Returns the number of letters to insert, remove or replace to turn one string into the other (Levenshtein 1965). */
 function editsBetween(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let i = 0; i < one.length; i += 1) {

@@ -8,7 +8,7 @@ import { checkLeaseMs } from "./options.js";
 import type { Grant, LockProtocol, NotHeld } from "./protocol.js";
 import type { Validity } from "./time.js";
 
-/** How a lease ended: released in time, or already over but without harm because the lock was not granted to anyone since. */
+/** How a lease ended: released in time, or already over, but harmlessly, because no one else was granted the lock. */
 export type ReleaseOutcome = "released" | "expired-unclaimed";
 
 /**
@@ -37,7 +37,7 @@ export class Lease implements AsyncDisposable {
 
   /**
    * Leases come from `acquire`, `tryAcquire`, `run` and `adopt`.
-   * @param give  how to give the lock back, if releasing `holding` is not enough
+   * @param give  how to release the lock, if releasing `holding` is not enough
    * @internal
    */
   constructor(holding: Holding, give?: () => Promise<Ended>) {
@@ -52,7 +52,7 @@ export class Lease implements AsyncDisposable {
     return new Date(this.#holding.heldSinceAtMs);
   }
 
-  /** Fencing token: a safe integer, higher than the token of every earlier grant of the same name. */
+  /** Fencing token: a safe integer, higher than the token of every earlier grant for the same name. */
   get token(): number {
     return this.#holding.token;
   }
@@ -104,7 +104,7 @@ export class Lease implements AsyncDisposable {
    *
    * @param leaseMs  whole milliseconds, 100 to 31,536,000,000
    * @throws LeaseLostError  the lease is over; someone else may hold the lock
-   * @throws StoreError      the outcome is unknown; assume that the lease ends when it would have ended before
+   * @throws StoreError      the outcome is unknown; assume that the lease ends when it would have ended without this call
    */
   async extend(leaseMs: number): Promise<void> {
     checkLeaseMs(leaseMs);
@@ -239,7 +239,7 @@ export interface Holding {
   /** Renews the lease with another length in ms, which later renewals keep. @throws StoreError */
   extend(leaseMs: number): Promise<"extended" | NotHeld>;
 
-  /** Gives the lock back. @param isValid  whether `validForMs` has just been above 0 @throws StoreError */
+  /** Releases the lock. @param isValid  whether `validForMs` was above 0 just now @throws StoreError */
   release(isValid?: boolean): Promise<Ended>;
 
   /** Ends it without a request and describes it, so that another process can continue it. @throws UnsupportedError */
@@ -321,7 +321,7 @@ export function describeExport(
  * Sends a request that only the holder of a lease may make. If the server replies that the lease is not held, a failover may
  * have lost it. Then this function renews the lease, which puts it back if possible, and sends the request once more.
  *
- * @param ask        sends the request; sent twice, it counts once as long as the server knows the holder
+ * @param ask        sends the request; if sent twice, it counts once as long as the server knows the holder
  * @param isRefused  whether a reply says that the lease is not held
  * @returns the last reply; if that is also a refusal, it has another cause, because the renewal showed that the lease is held
  * @throws LeaseLostError  the lease is over and cannot be put back

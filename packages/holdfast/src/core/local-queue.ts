@@ -94,7 +94,7 @@ export class LocalQueue {
   /** Claim of the last grant. */
   #lastClaim: Claim | undefined;
   #isCrowd = false;
-  /** Options of the claims, without a deadline and a signal: each caller gives up on its own. */
+  /** Options of the claims, without a deadline or signal: each caller gives up on its own. */
   #patient: ResolvedOptions | undefined;
 
   constructor(session: Session, name: string, { leaseMs, label, throughPause }: ResolvedOptions) {
@@ -221,8 +221,8 @@ export class LocalQueue {
     this.#isCrowd = isCrowd(served, granted.claim.amount);
     const callers = this.#waiting.splice(0, served);
     this.#asker = undefined;
-    // This grant shows that the previous claim has ended. Its holder may not know that yet, and when it notices, it may add
-    // callers.
+    // This grant shows that the previous claim has ended. Its holder may not have noticed yet. When it does, its batch may
+    // return callers to this queue.
     if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);
     this.#retained = (protocol.retain as Retention | undefined)?.keep(
       this.#session,

@@ -88,10 +88,10 @@ export class Lock<Held extends Lease = Lease> {
    * Takes one round trip if the lock is free. Otherwise the caller joins the queue, and the server notifies it when it gets the
    * lock.
    *
-   * @returns a lease whose token is higher than every earlier token of this name
+   * @returns a lease whose token is higher than every earlier token for this name
    * @throws AcquireTimeoutError  the lock was not free within `waitMs`; nothing is held; the error names the holder if known
    * @throws PausedError          the lock is paused; nothing is held; the error says who paused it, why and until when
-   * @throws StoreError           the server did not reply; anything that it granted is given back or expires
+   * @throws StoreError           the server did not reply; anything that it granted is released or expires
    * @throws EvictionError        the server may evict locks, and you did not allow that; nothing is held
    * @throws ClosedError          this Holdfast was closed
    * @throws TypeError, RangeError  an option is invalid; nothing was sent
@@ -111,7 +111,7 @@ export class Lock<Held extends Lease = Lease> {
    * Acquires the lock only if it is free now. Takes one round trip.
    *
    * @returns a lease, or null if someone else holds the lock or is ahead in the queue
-   * @throws StoreError   the server did not reply; anything that it granted is given back or expires
+   * @throws StoreError   the server did not reply; anything that it granted is released or expires
    * @throws EvictionError  the server may evict locks, and you did not allow that; nothing is held
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  an option is invalid; nothing was sent
@@ -121,8 +121,8 @@ export class Lock<Held extends Lease = Lease> {
   }
 
   /**
-   * Acquires the lock, runs `work`, and releases the lock. Prefer it to `acquire` because it always releases. Option
-   * `release` says whether it awaits the release.
+   * Acquires the lock, runs `work`, and releases the lock. Prefer it to `acquire` because it always releases. The
+   * `release` option says whether it awaits the release.
    *
    * @returns what `work` returned
    * @throws what `work` threw; this takes precedence over the errors below

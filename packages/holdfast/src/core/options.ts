@@ -23,8 +23,8 @@ export interface TryAcquireOptions {
   readonly renew?: boolean | undefined;
 
   /**
-   * Longest hold. After that time, the lease counts as lost and is no longer renewed. A smaller value ends the hold of a
-   * hung holder sooner. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
+   * Maximum time to hold the lock. After that, the lease counts as lost and is no longer renewed. A smaller value ends the
+   * hold of a hung holder sooner. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
    * @default Infinity
    */
   readonly maxHoldMs?: number | undefined;
@@ -36,7 +36,7 @@ export interface TryAcquireOptions {
 /** Options of `acquire` and `run`. */
 export interface AcquireOptions extends TryAcquireOptions {
   /**
-   * Longest wait. A longer wait tolerates more contention; a shorter one fails sooner. 0 makes one attempt; Infinity
+   * Maximum time to wait. A longer wait tolerates more contention; a shorter one fails sooner. 0 makes one attempt; Infinity
    * never gives up. Milliseconds, 0 or more.
    * @default 10_000
    */
@@ -92,7 +92,7 @@ export interface RunOptions extends AcquireOptions {
   readonly onReleaseError?: ((error: unknown) => void) | undefined;
 }
 
-/** Marks options that `run` passes to `acquire`, so that its own options are accepted. It survives copies of the options. */
+/** Marks options that `run` passes to `acquire`, which then accepts those of `run` too. It survives copies of options. */
 export const OF_RUN: unique symbol = Symbol("of run");
 const RUN_OPTIONS: readonly string[] = ["release", "onReleaseError"];
 
@@ -158,8 +158,8 @@ export const ACQUIRE_OPTIONS: readonly string[] = Object.keys(CHECKS).filter((op
 /**
  * Checks the given options and fills in the rest from `defaults`.
  *
- * @param names  the options that the method accepts, including its own, which it has removed from `options` before
- * @throws TypeError, RangeError  an option that does not exist or has a wrong value; the message names both
+ * @param names  the options that the method accepts, including those that it has already removed from `options`
+ * @throws TypeError, RangeError  an option does not exist or has a wrong value
  */
 export function resolve(
   options: AcquireOptions,
@@ -204,7 +204,7 @@ export function checkOneOf(option: string, value: unknown, ...values: readonly u
 /**
  * Checks a whole number.
  *
- * @param or  text for the error message about further valid values
+ * @param or  text in the error message about other valid values
  * @throws TypeError, RangeError  not a whole number from `min` to `max`
  */
 export function checkWhole(option: string, value: unknown, min: number, max: number, or = ""): void {
@@ -222,8 +222,8 @@ export type Filled<Options> = { [Option in keyof Options]-?: Exclude<Options[Opt
 // ten listeners, and callers often share one signal.
 
 /**
- * Returns whether a value is accepted as `signal`. It need not be an instance of this realm's class, because signals of
- * another realm or of a polyfill are not.
+ * Returns whether a value is accepted as `signal`. It need not be an instance of this realm's class, because signals
+ * from another realm or a polyfill are not.
  */
 export function isAbortSignal(value: unknown): value is AbortSignal {
   if (value instanceof AbortSignal) return true;

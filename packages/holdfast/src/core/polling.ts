@@ -108,7 +108,7 @@ export class UncertainReply {
     this.#last = error;
   }
 
-  /** Returns for how many ms the server has not replied: 0 at the first failure. */
+  /** Returns how long the server has not replied, in ms; 0 at the first failure. */
   failingMs(nowMs: number): number {
     this.#failingSinceMs ??= nowMs;
     return nowMs - this.#failingSinceMs;

@@ -58,9 +58,9 @@ export type AcquireReply =
       readonly outcome: "waiting" | "refused";
       /** Latest end of the current lease or, without one, of the pause, in ms from the reply; -1 if it has no end. */
       readonly restMs: number;
-      /** The server's clock at the reply, in µs since 1970. */
+      /** Server time of the reply, in µs since 1970. */
       readonly nowUs: number;
-      /** The text of the pause that prevents the grant, if there is one. */
+      /** The stored string of the pause that prevents the grant, if there is one. */
       readonly pauses?: readonly string[] | undefined;
     };
 
@@ -97,8 +97,8 @@ export interface WaitProtocol extends InspectProtocol {
   readonly holdsNothing?: true | undefined;
 
   /**
-   * True if waiters get no messages of this library, as with the locks of other systems. After a "refused" reply a
-   * waiter asks again when the `restMs` of that reply have passed.
+   * True if waiters get no messages from this library, as with the locks of other systems. After a "refused" reply, a
+   * waiter asks again when the reply's `restMs` has passed.
    */
   readonly asksAgain?: true | undefined;
 
@@ -152,7 +152,7 @@ export interface WaitProtocol extends InspectProtocol {
 export interface LockProtocol extends WaitProtocol {
   /**
    * Returns whether the hold of that owner lasts until its work has ended, even if this Holdfast closes. Then `leave`
-   * does nothing, and others get the lock when the lease expires. Absent if `close` gives back every hold.
+   * does nothing, and others get the lock when the lease expires. Absent if `close` releases every hold.
    */
   readonly isKept?: ((owner: string) => boolean) | undefined;
 
@@ -182,7 +182,7 @@ export interface LockProtocol extends WaitProtocol {
   /**
    * Renews several leases of this kind with one request. Absent if the kind or the store cannot do that.
    *
-   * @returns the indexes in `leases` of those that were not renewed
+   * @returns the indexes in `leases` of the leases that were not renewed
    */
   readonly renewAll?:
     | ((
@@ -244,7 +244,7 @@ export interface State {
   readonly isPlaceUnknown?: true | undefined;
   /** The pause of the lock, which prevents all grants; absent if there is none. */
   readonly pause?: Pause | undefined;
-  /** On several independent servers: how many hold it for the holder, and how many replied. Absent without a holder. */
+  /** On several independent servers: how many of them the holder has, and how many replied. Absent without a holder. */
   readonly votes?: { readonly holding: number; readonly answered: number };
 }
 
@@ -319,10 +319,10 @@ export function parseOwner(
   return { clientId, amount: Number(amount), label: label === "" ? undefined : decodeWords(label) };
 }
 
-/** The end that the text of an indefinite pause contains, in ms since 1970, because that text must contain a number. */
+/** Stands for "no end" in the stored string of a pause, in ms since 1970, because the string must contain a number. */
 export const NEVER_MS = 9_000_000_000_000;
 
-/** Parses the text of a pause. Returns undefined if it is not one. */
+/** Parses the stored string of a pause. Returns undefined if it is not one. */
 export function parsePause(owner: string): Pause | undefined {
   const match = /^pause\/(\d+)\/(\d+)\/\d+\/[^/]*\/([^/]*)\/([^/]*)$/.exec(owner);
   if (match === null) return undefined;
@@ -379,7 +379,7 @@ export interface Granted extends Grant {
 export const NOTHING_RUNS = (): boolean => false;
 
 /**
- * A wait that ended without a grant and left nothing on the server. `state` is that of the lock just before the end, if
+ * A wait that ended without a grant and left nothing on the server. `state` is the lock's state just before the end, if
  * the caller waited.
  */
 export interface TimedOut {

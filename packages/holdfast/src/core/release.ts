@@ -1,5 +1,5 @@
 /**
- * Gives claims back: releases by the holder, and the cleanup of claims that no caller uses anymore.
+ * Releases by the holder, and the cleanup of claims that no caller uses anymore.
  */
 import { asUncertain, StoreError } from "./errors.js";
 import type { Ended } from "./lease.js";
@@ -9,7 +9,7 @@ import type { Occupant, Session } from "./session.js";
 
 // --- Releases. The lock goes to the next waiter even if requests or replies are lost.
 
-/** A hold to give back. */
+/** A hold to release. */
 export interface Given {
   readonly session: Session;
   readonly protocol: LockProtocol;
@@ -26,7 +26,7 @@ export interface Given {
 }
 
 /**
- * Gives back a lease that is still valid, and retries for about two command timeouts. The next holder starts after this
+ * Releases a lease that is still valid, and retries for about two command timeouts. The next holder starts after this
  * holder's work, even if replies are late. So a "not held" reply counts as a release if an earlier copy of the request
  * may have run.
  *
@@ -44,8 +44,8 @@ export async function giveBack({
   const { commandTimeoutMs, runtime } = session;
   const reconnects = session.commandReconnects;
   let isPutBack = false;
-  // The token is not compared, so only a claim that cannot have been granted twice is released in this way. Tried once, because a
-  // second try would find the lock that the first one has deleted.
+  // The token is not compared, so only a claim that cannot have been granted twice is released in this way. It is tried
+  // once, because a second try would no longer find the lock that the first one deleted.
   let releaseFree = isPlain && !mayStillRun() ? protocol.releaseFree : undefined;
   let mayHaveRun = false;
   let settle: (() => void) | undefined;
@@ -62,7 +62,7 @@ export async function giveBack({
         mayHaveRun = outcome === "waited";
       }
       mayHaveRun ||= isRetry || reconnects !== session.commandReconnects;
-      // Both requests of an attempt have one timeout together. A tenth is left if the process stalled meanwhile.
+      // Both requests of an attempt share one timeout. The second gets at least a tenth of it, in case the process stalled.
       const leftMs = Math.ceil(Math.max(commandTimeoutMs / 10, commandTimeoutMs + sentAtMs - runtime.monotonicMs()));
       let ended = await protocol.release(grant, leftMs, mayHaveRun);
       // If the lease can be restored, no other claim was granted in between. Then release again.
@@ -84,7 +84,7 @@ export async function giveBack({
 }
 
 /**
- * Returns whether the lease was restored. No reply counts as no: the reply to the release stays valid, and
+ * Returns whether the lease was restored. A missing reply counts as no: the reply to the release stays valid, and
  * `mayStillRun` causes a cleanup in case the request restores the lease later.
  */
 async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
@@ -97,7 +97,7 @@ async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
 }
 
 /**
- * Gives back a lease that has expired by this process's clocks. Other claims may have been granted since, and a late copy of a
+ * Releases a lease that has expired by this process's clocks. Other claims may have been granted since, and a late copy of a
  * request of this claim may even have acquired the lock again. Only the token shows that, so this extends the lease, which
  * compares the token, and then cleans up.
  *
@@ -114,7 +114,7 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
   }
 }
 
-// --- Cleanup: gives a claim up for good, even if it is unknown what the server has done for it.
+// --- Cleanup: ends a claim for good, even if it is unknown what the server has done for it.
 //
 // A request whose reply was lost may still be on its way, and may queue or acquire when it arrives. So while such a
 // request exists, the cleanup repeats `leave` until the lease that the request could begin is over, for at most a
@@ -130,7 +130,7 @@ const STRAGGLER_MS = 60_000;
  * Removes a claim from the queue, or releases it if it was granted in the meantime.
  *
  * @param isUncertain  whether a request for this claim may still be under way
- * @param timeoutMs    longest wait for the reply to the first attempt, in ms; by default the command timeout
+ * @param timeoutMs    timeout of the first attempt, in ms; by default the command timeout
  * @param onRefused    called with the error of the first attempt if a retry would fail in the same way
  * @returns whether the server replied to the first attempt; further attempts run in the background. Never rejects.
  */

@@ -159,7 +159,7 @@ export class BulkRenewal {
   #isPlanned = false;
   #isRefused = false;
 
-  /** @param timeoutMs  longest wait for the reply to one request, in ms */
+  /** @param timeoutMs  timeout of one request, in ms */
   constructor(runtime: Runtime, timeoutMs: number) {
     this.#runtime = runtime;
     this.#timeoutMs = timeoutMs;

@@ -26,7 +26,7 @@ const BULK_LEASE_MS = 15_000;
 export interface HoldOptions {
   /** Whether the lease is renewed. */
   readonly renew: boolean;
-  /** Longest hold, in ms, or Infinity. */
+  /** Maximum time to hold the lock, in ms, or Infinity. */
   readonly maxHoldMs: number;
 }
 
@@ -242,7 +242,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
    * been granted.
    *
    * @param leaseMs    length of the restored lease, in ms
-   * @param timeoutMs  longest wait for the reply, in ms
+   * @param timeoutMs  timeout of the request, in ms
    * @returns whether the server has restored it
    * @throws StoreError  no reply in time; the request may still be under way
    */

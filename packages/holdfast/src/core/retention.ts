@@ -1,11 +1,11 @@
-/** What a lock needs to retain its claims; `holdfast/retain` implements it, so that programs without it do not load it. */
+/** What a lock needs to retain its claims. `holdfast/retain` implements it, so that other programs do not load it. */
 import type { Caller } from "./batch.js";
 import type { SharedClaim } from "./hold.js";
 import type { ResolvedOptions } from "./options.js";
 import type { Granted, LockProtocol } from "./protocol.js";
 import type { Session } from "./session.js";
 
-/** Says for how long this process keeps a lock after its last release. The result of `retain` of `holdfast/retain`. */
+/** How long this process keeps a lock after its last release. The result of `retain` from `holdfast/retain`. */
 export interface Retention {
   /**
    * Called for each caller before it joins a local queue.
@@ -41,9 +41,12 @@ export interface Retention {
 
 /** A claim that this process keeps after its last release, so that the next caller gets it without a request. */
 export interface Retainable extends SharedClaim {
-  /** Begins the lease of a caller. Returns false if the claim is in use, or may not be reused; then it is given back. */
+  /**
+   * Begins the lease of a caller. Returns false if the claim is in use or may not be reused. Then the claim is released,
+   * immediately or after its current lease.
+   */
   serve(caller: Caller): boolean;
 
-  /** Gives the claim back, unless it is in use. Resolves when the server has replied to the first request. */
+  /** Releases the claim, unless it is in use. Resolves when the server has replied to the first request. */
   end(): Promise<unknown>;
 }

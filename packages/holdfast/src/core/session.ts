@@ -29,7 +29,7 @@ export interface Occupant extends Recipient, Closable {
 
 /** Interval between re-checks of a waiter in the queue, because the message of a grant may be lost unnoticed. */
 const RECHECK_MS = 3_000;
-/** The same interval for waiters that get no messages, or if the server cannot detect that the client it grants to is gone. */
+/** The same interval for waiters that get no messages, or if the server cannot detect that a client is gone. */
 const UNCOUNTED_RECHECK_MS = 1_000;
 
 /** Maximum number of cleanup requests without a reply: about 10 ms of processor time if they are sent in one turn. */
@@ -67,7 +67,7 @@ export class Session {
   readonly #slotInboxes: SlotInboxes | undefined;
   /** Undefined if the session was created without `echo`. */
   readonly #checks: InboxChecks | undefined;
-  /** Longest wait for the reply to one script call, in ms. */
+  /** Timeout of one script call, in ms. */
   readonly commandTimeoutMs: number;
   /** Confirms grants by message, unless the lock is held only briefly. */
   readonly confirmations: Confirmations;
@@ -104,7 +104,7 @@ export class Session {
     readonly commandTimeoutMs: number;
     readonly records: ClientRecords;
     readonly guard: Guard;
-    /** Longest time that a grant by message lasts until it is confirmed, in ms. @default HAND_OFF_MS */
+    /** Maximum duration of a grant by message that is not confirmed, in ms. @default HAND_OFF_MS */
     readonly handOffMs?: number | undefined;
     readonly closeStore: () => Promise<void>;
     /** Sends the echoes that check the inboxes. If absent, inboxes are not checked. */
@@ -158,7 +158,7 @@ export class Session {
     return this.#clientId;
   }
 
-  /** Whether `close` was called and its grace is over. Then every lease and every wait must end. */
+  /** Whether `close` was called and its grace period is over. Then every lease and every wait must end. */
   get isClosing(): boolean {
     return this.#isClosing;
   }
@@ -239,7 +239,7 @@ export class Session {
   }
 
   /**
-   * Creates the id of a request without a claim, so that it counts once even if it is sent again.
+   * Creates an id for a request without a claim, so that the request counts once even if it is sent twice.
    *
    * @throws ClosedError
    */
@@ -248,7 +248,7 @@ export class Session {
     return this.runtime.newClientId();
   }
 
-  /** Sends `occupant` the messages for `claim`, reconnects, and the close of this session from now on. */
+  /** From now on, notifies `occupant` of messages for `claim`, of reconnects, and of the close of this session. */
   admit(claim: Claim, occupant: Occupant): void {
     this.clientInbox.register(claim.number, occupant);
   }
@@ -303,10 +303,10 @@ export class Session {
   }
 
   /**
-   * Ends all waits, gives back all leases and closes what the store opened. A second call waits for the first.
+   * Ends all waits, releases all leases, and closes what the store opened. A second call waits for the first.
    *
-   * @param graceMs  longest wait for work under leases, in ms. If undefined, leases are given back immediately. A
-   *                 second call with 0 ends the grace of the first
+   * @param graceMs  how long to wait for work under leases, in ms. If undefined, leases are released immediately. A
+   *                 second call with 0 ends the grace period of the first
    */
   close(graceMs?: number): Promise<CloseOutcome> {
     if (graceMs === 0) this.#cutGrace?.();
@@ -325,8 +325,8 @@ export class Session {
     this.#isClosing = true;
     this.#record.close();
     const holders = this.clientInbox.recipients().map((occupant) => ({ occupant, leases: occupant.held?.() ?? [] }));
-    // Closing a waiter starts a cleanup, which is an occupant too, and so may a release in the background. Repeat until
-    // none is left.
+    // Closing a waiter starts a cleanup, which is another occupant. A release in the background may also start one. Repeat
+    // until none is left.
     while (this.clientInbox.size + this.#background.size > 0) {
       await Promise.all([...this.#background, ...this.clientInbox.recipients().map((occupant) => occupant.close())]);
     }

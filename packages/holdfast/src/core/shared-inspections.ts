@@ -11,7 +11,7 @@ export interface Inspector {
   readonly owner?: string | undefined;
   /** Start of the caller's acquire on the monotonic clock, in ms. */
   readonly calledAtMs: number;
-  /** Longest wait for the reply, in ms. */
+  /** Timeout of the request, in ms. */
   readonly timeoutMs: number;
 }
 

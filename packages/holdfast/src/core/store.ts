@@ -18,7 +18,7 @@ export interface Store {
    *
    * Every call has its own deadline, so the promise settles in bounded time on any connection.
    *
-   * @param timeoutMs  longest time to wait for the reply, in ms
+   * @param timeoutMs  how long to wait for the reply, in ms
    * @throws StoreError  there was no reply, or the reply was an error; `mayHaveRun` says whether the
    *                     script may still have run
    */
@@ -26,7 +26,7 @@ export interface Store {
 
   /**
    * Whether `run` accepts a script with `isNative` for the next release. Called once for each release that could use it, because a
-   * store may find out only after a few of them whether the server has the commands. Absent if it never does.
+   * store may find out only after a few of them whether the server has the commands. Absent if `run` never does.
    */
   releasesNatively?(): boolean;
 
@@ -42,7 +42,7 @@ export interface Store {
   inbox(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
 
   /**
-   * As `inbox`, on the server that has the slot of the channel's hash tag, so that a script there can count the subscribers.
+   * Like `inbox`, but on the server that has the slot of the channel's hash tag. A script there can count the subscribers.
    * Present if names are spread over several servers, as in a cluster. Clients then have an inbox in each slot where they wait.
    */
   shardInbox?(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
@@ -118,7 +118,7 @@ export interface ClientTimeouts {
 export interface Inbox {
   /**
    * False if the servers cannot count the subscribers of this channel (a cluster before Redis 7). Then a waiter that is gone
-   * may be granted, and the other waiters ask the server more often.
+   * may be granted the lock, and the other waiters ask the server more often.
    *
    * @default true
    */
@@ -184,16 +184,16 @@ export interface ServerMemory {
   ask(leaseMs: number, timeoutMs: number, heard?: string): Promise<Standing>;
 }
 
-/** The last answer of a server, and when the question was sent. */
+/** A server's last answer, and when the request for it was sent. */
 export interface LastAnswer {
   readonly standing: Exclude<Standing, { outcome: "hidden" }>;
   readonly askedAtMs: number;
 }
 
-/** As `ServerMemory.ask`. Undefined if the connection was lost meanwhile. @throws StoreError */
+/** Like `ServerMemory.ask`, but resolves to undefined if the connection was lost in the meantime. @throws StoreError */
 export type AskOfMemory = (leaseMs: number, timeoutMs: number, heard?: string) => Promise<Standing | undefined>;
 
-/** The reply of the server of a cluster slot about the slot and about itself. */
+/** What the server of a cluster slot replies about the slot and about itself. */
 export type ShardStanding =
   | {
       /** `whole`: a client has found that this run of the server has every grant ever made in the slot. */
@@ -218,7 +218,7 @@ export interface Replicas {
 /** How a store finds out whether the server behind it may grant locks. */
 export interface Grace {
   /**
-   * The start of a Lua `if`, to which the store appends the id of a run. The condition is true if the script runs in any
+   * The start of a Lua `if`, to which the store appends the id of a run. The condition is true if the server is in any
    * other run. It is always false on servers whose replicas do not get scripts, because there only that run has the script.
    */
   readonly ifOtherRun: string;
@@ -259,9 +259,9 @@ export interface Grace {
     | undefined;
 }
 
-/** How much longer a server may not grant. */
+/** The quiet time of a server that may not grant yet. */
 export interface Quiet {
-  /** In ms from now. */
+  /** Remaining quiet time, in ms from now. */
   readonly restMs: number;
   /** Whether the quiet time ends sooner if other servers of the quorum reply. */
   readonly isAlone?: boolean | undefined;
@@ -274,7 +274,7 @@ export function quietFailure({ restMs, isAlone = false }: Quiet): StoreFailure {
   const cause = new Error(
     `this server took over from another or was restarted, so it may not know every held lock: it grants no locks ${until}for another ${resumesInMs} ms`,
   );
-  // It is unknown when the other servers will reply, so `resumesInMs` is left out then.
+  // With `isAlone`, `resumesInMs` is left out, because it is unknown when the other servers will report.
   return { mayHaveRun: false, transient: true, cause, ...(!isAlone && { resumesInMs }) };
 }
 
@@ -341,7 +341,7 @@ export function fixed<Value>(target: object, name: string, value: Value): Value 
  * One form of a script's reply: one line under REPLY in the script's header.
  *
  * With `code: null`, the reply is a single number, and `values` has only its name. Otherwise the reply is a list: the code,
- * then the numbers named in `values`. `rest` names any number of strings after them, which only scripts that read return.
+ * then the numbers named in `values`. `rest` names any number of strings after them; only scripts that read return any.
  */
 export interface ReplyForm {
   /** The first number of the list; null if the reply is a single number. */
@@ -354,7 +354,7 @@ export interface ReplyForm {
   readonly rest: string | null;
 }
 
-/** The reply of a script on the wire: an integer, or a flat list. Null is a nil inside a list. */
+/** A script's reply on the wire: an integer, or a flat list. Null is a nil inside a list. */
 export type Reply = number | ReadonlyArray<string | number | null>;
 
 /** The same reply with named values, for example `{ outcome: "granted", token: 7 }`. */

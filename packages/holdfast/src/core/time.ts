@@ -11,7 +11,7 @@ import type { Runtime, Timer } from "./runtime.js";
 //
 // The trusted time of a lease starts before the request that set it is sent. It is `leaseMs` minus an allowance for clocks
 // that run at different speeds: 1 % and 2 ms, as in the Redlock description. It ends as soon as either the monotonic clock
-// or the wall clock says so, because the monotonic clock may stand still in a suspended host and the wall clock may be set
+// or the wall clock says so, because the monotonic clock may stand still on a suspended host and the wall clock may be set
 // back. So the lease ends here before it ends on the server, as long as the clock rates differ by less than the allowance.
 
 /** One moment on both clocks. */
@@ -107,7 +107,7 @@ export class GrantMoment {
   }
 
   /**
-   * The earliest moment of a grant whose message has arrived and that the server made at `grantedAtUs` on its clock.
+   * The earliest possible moment of a grant that came by message and that the server dates `grantedAtUs`.
    *
    * Undefined if the caller should ask the server instead. That is necessary in two cases: the grant is older than a reply that
    * says that the claim waits, so the grant is over; or less than half of the lease is left.
@@ -234,7 +234,7 @@ export class Deadline {
     this.#timer = this.#runtime.startTimer(() => this.#onEnd("deadline"), Math.max(leastMs, this.leftMs()), true);
   }
 
-  /** As `start`, but also keeps the process alive if there is no deadline. For callers that have no request in flight. */
+  /** Like `start`, but also keeps the process alive if there is no deadline. For callers that have no request in flight. */
   stay(): void {
     if (this.#waitMs < Infinity) {
       this.start();

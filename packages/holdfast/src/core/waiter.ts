@@ -276,7 +276,7 @@ export class Waiter implements Occupant, Listening {
     const cleanedUp = this.abandon();
     const notify = (): void => this.#ends.failed(this.#options.signal?.reason);
     // For kinds that hold nothing, wait for the cleanup. A caller that returned immediately could find its own old claim and
-    // mistake it for that of another caller.
+    // mistake it for another caller's.
     if (this.#protocol.holdsNothing === true) void cleanedUp.then(notify);
     else notify();
   }
@@ -525,7 +525,7 @@ export class Waiter implements Occupant, Listening {
   }
 }
 
-/** Gives a late grant back. Created outside the waiter so that the closure does not keep the waiter and its caller in memory. */
+/** Releases a late grant. Created outside the waiter, so that the closure does not keep the waiter and its caller alive. */
 function passingOn(session: Session, protocol: WaitProtocol, claim: Claim, isUncertain: boolean): () => void {
   return () => void cleanUp(session, protocol, claim, isUncertain);
 }

@@ -57,7 +57,7 @@ describe("an acquire of a paused lock", () => {
     const untilAtMs = new ManualRuntime().wallMs() + 60_000;
     const { by, label, sinceAtMs } = PAUSE;
     expect(error).toMatchObject({ code: "ERR_LOCK_PAUSED", lockName: "scripted", by, label, sinceAtMs, untilAtMs });
-    expect(error.message).toContain('"ops team" for "schema change" since 1970-01-01T00:16:40.000Z');
+    expect(error.message).toContain('"ops team" for "schema change" from 1970-01-01T00:16:40.000Z');
     expect(error.message).toContain(`until ${new Date(untilAtMs).toISOString()}`);
   });
 
