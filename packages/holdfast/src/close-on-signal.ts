@@ -10,7 +10,7 @@ const DEFAULT_GRACE_MS = 25_000;
 /** How to close when a signal arrives. */
 export interface CloseOnSignalOptions {
   /**
-   * Longest wait for work that runs under a lease. If the work takes longer, its lease is not released, but expires. The
+   * How long to wait for work that runs under a lease. If the work takes longer, its lease is not released, but expires. The
    * wait must end before the sender of the signal kills the process. Whole milliseconds, 0 to 86,400,000.
    * @default 25_000
    */

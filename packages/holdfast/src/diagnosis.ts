@@ -29,7 +29,7 @@ export function samplesOf(generated: Readonly<Record<string, { name: string; sou
   }));
 }
 
-/** The scripts of this package, sorted by name. Recipes and interop have scripts of their own. */
+/** The scripts of this package, sorted by name. Recipes and interop have their own scripts. */
 export const scriptSamples: readonly ScriptSample[] = samplesOf(scripts).sort((a, b) => (a.name < b.name ? -1 : 1));
 
 /** The first word after the prefix in keys and channels, such as `mutex` in `hf:mutex:{name}`. See packages/holdfast/docs/keys.md. */

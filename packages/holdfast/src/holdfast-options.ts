@@ -67,7 +67,7 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly failoverGrace?: FailoverGrace | undefined;
 
   /**
-   * How many replicas must acknowledge each grant and renewal (`WAIT`), and the longest wait for them. If too few
+   * How many replicas must acknowledge each grant and renewal (`WAIT`), and how long to wait for them. If too few
    * acknowledge a grant, Holdfast releases the lock, and the acquire rejects with StoreError. If too few acknowledge a
    * renewal, Holdfast retries it. The option makes it less likely, but not impossible, that a failover loses a grant. Each
    * grant costs one more request, and other requests on the same connection wait behind it. `atLeast` is 1 to 100.
@@ -83,9 +83,9 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly clientName?: string | undefined;
 
   /**
-   * Longest wait for the reply to one request. A shorter timeout detects an unresponsive server sooner. Whole milliseconds,
-   * 10 to 60,000. With `redlock`, it applies to each server, and an acquire waits for each server at most a sixth of its
-   * `leaseMs`.
+   * How long to wait for the reply to one request. A shorter timeout detects an unresponsive server sooner. Whole
+   * milliseconds, 10 to 60,000. With `redlock`, it applies to each server, and an acquire waits for each server at most a
+   * sixth of its `leaseMs`.
    * @default 2_000
    */
   readonly commandTimeoutMs?: number | undefined;
@@ -110,7 +110,7 @@ export interface LockOptions {
   /**
    * The result of `retain` from `holdfast/retain`. Keeps the lock for this process after a release, until another
    * process wants it. If this process crashes meanwhile, others wait until the lease expires. Cannot be combined with `key`.
-   * @default undefined: a release gives the lock back immediately
+   * @default undefined: a release frees the lock immediately
    */
   readonly retain?: Retention | undefined;
 }

@@ -45,13 +45,13 @@ export type { HoldfastOptions, LockOptions } from "./holdfast-options.js";
 /** Creates locks on one server or cluster. On several independent servers, only the kind `redlock` is available. */
 export interface Holdfast {
   /**
-   * Returns the mutex of this name, 1 to 512 bytes. Sends no request and needs no cleanup.
+   * Returns the mutex with this name (1 to 512 bytes). Sends no request and needs no cleanup.
    * @throws TypeError, RangeError  an invalid name or option
    */
   mutex(name: string, options?: LockOptions): Mutex;
 
   /**
-   * Returns the mutex of this name, 1 to 512 bytes, for code that may acquire it again while it holds it.
+   * Returns the mutex with this name (1 to 512 bytes), for code that may acquire it again while holding it.
    * @throws TypeError, RangeError  an invalid name or option
    */
   reentrantMutex(name: string, options?: LockOptions): ReentrantMutex;
@@ -65,37 +65,37 @@ export interface Holdfast {
   multiLock(members: readonly (string | Lock)[]): MultiLock;
 
   /**
-   * Returns the semaphore of this name, 1 to 512 bytes. All processes must declare the same number of permits.
+   * Returns the semaphore with this name (1 to 512 bytes). All processes must declare the same number of permits.
    * @throws TypeError, RangeError  an invalid name or number of permits
    */
   semaphore(name: string, options: SemaphoreOptions): Semaphore;
 
   /**
-   * Returns the read-write lock of this name, 1 to 512 bytes: `.read` is shared, `.write` is exclusive.
+   * Returns the read-write lock with this name (1 to 512 bytes): `.read` is shared, `.write` is exclusive.
    * @throws TypeError, RangeError  an invalid name
    */
   readWriteLock(name: string): ReadWriteLock;
 
   /**
-   * Returns the count-down latch of this name, 1 to 512 bytes.
+   * Returns the count-down latch with this name (1 to 512 bytes).
    * @throws TypeError, RangeError  an invalid name or option
    */
   countDownLatch(name: string, options?: LatchOptions): CountDownLatch;
 
   /**
-   * Returns the barrier of this name, 1 to 512 bytes, for `parties` parties, 1 to 10 000.
+   * Returns the barrier with this name (1 to 512 bytes), for `parties` parties (1 to 10,000).
    * @throws TypeError, RangeError  an invalid name or number of parties
    */
   barrier(name: string, options: BarrierOptions): Barrier;
 
   /**
-   * Returns the election of this name, 1 to 512 bytes.
+   * Returns the election with this name (1 to 512 bytes).
    * @throws TypeError, RangeError  an invalid name
    */
   election(name: string): Election;
 
   /**
-   * Returns the lock of this name, 1 to 512 bytes, on a majority of the servers in the `redlock` option.
+   * Returns the redlock with this name (1 to 512 bytes). It is held on a majority of the servers in the `redlock` option.
    * @throws TypeError, RangeError  an invalid name
    * @throws UnsupportedError       this Holdfast was created without `redlock`; with it, all other factories throw this error
    */
@@ -111,10 +111,10 @@ export interface Holdfast {
   adopt(exported: ExportedLease): Promise<Lease>;
 
   /**
-   * Pauses a lock, for example for maintenance. Current holders keep it; no new grants happen until `resume` is called or
-   * `untilAtMs` is reached. Meanwhile an acquire rejects with PausedError, unless it has `throughPause: true`. Waiters that
-   * were in the queue before keep their place and are served in order afterward. The pause is stored on the server, so it
-   * outlives this process.
+   * Pauses a lock, for example for maintenance. Current holders keep it, but there are no new grants until `resume` is
+   * called or `untilAtMs` is reached. Meanwhile an acquire rejects with PausedError, unless it has `throughPause: true`.
+   * Waiters that were in the queue before keep their place and are served in order afterward. The pause is stored on the
+   * server, so it outlives this process.
    *
    * @returns the pause and the current holders; or the earlier pause, if the lock was already paused
    * @throws StoreError    outcome unknown: the lock may be paused; `resume` undoes it
@@ -143,8 +143,8 @@ export interface Holdfast {
    * A call of `once` whose work has started is released only by its own work.
    *
    * With `graceMs`, no lease is released while its work is running: every lease signal aborts with the reason `closing`, and
-   * each lease is renewed until its work releases it. Leases not released when the grace ends are left to expire. A second
-   * call with `graceMs: 0` ends the grace.
+   * each lease is renewed until its work releases it. Leases not released when the grace period ends are left to expire. A
+   * second call with `graceMs: 0` ends the grace period.
    *
    * @returns which leases were released, and which may not have been
    * @throws TypeError, RangeError  an invalid option; `close` rejects for no other reason
@@ -185,7 +185,7 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
  * Same as `createHoldfast`, but with clocks, timers and random numbers supplied by the caller. For simulations.
  *
  * @param handOffMs  longest lease of a provisional grant (a grant by message, before its confirmation), in ms. Simulations
- *                   pass less than the default of 3 000 to make it expire more often.
+ *                   pass less than the default of 3,000 to make it expire more often.
  * @throws TypeError, RangeError  an invalid option
  * @throws UnsupportedError       an option that the client or the store does not support
  */

@@ -3,8 +3,8 @@
  *
  * Unstable: anything here may change or disappear in any version, including patch releases. Applications use `holdfast`.
  *
- * They import core, kinds and stores only through this file (and public names through `holdfast`), so that internal files can be
- * merged and renamed freely. tests/tidy/imports.ts checks this rule.
+ * The other packages import core, kinds and stores only through this file (and public names through `holdfast`), so that
+ * internal files can be merged and renamed freely. tests/tidy/imports.ts checks this rule.
  */
 
 export { type Glob, readGlob } from "./admin/glob.js";

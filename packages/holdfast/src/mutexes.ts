@@ -82,7 +82,7 @@ export interface MutexesOptions extends Omit<HoldfastOptions, "redis" | "redlock
 /** Creates mutexes on one server. Like `Holdfast`, but without the other kinds, pauses and conditions. */
 export interface Mutexes extends Pick<Holdfast, "adopt" | "held" | "close">, AsyncDisposable {
   /**
-   * Returns the mutex of this name, 1 to 512 bytes. Sends no request and needs no cleanup. It is the same lock as
+   * Returns the mutex with this name (1 to 512 bytes). Sends no request and needs no cleanup. It is the same lock as
    * `createHoldfast(…).mutex(name)`, without conditions.
    * @throws TypeError, RangeError  an invalid name or option
    */
@@ -90,8 +90,8 @@ export interface Mutexes extends Pick<Holdfast, "adopt" | "held" | "close">, Asy
 }
 
 /**
- * Creates mutexes without the other kinds of lock. They share their names with the mutexes of `createHoldfast`. Sends nothing
- * until the first acquire.
+ * Creates mutexes, without the other kinds of lock. A mutex with the same name from `createHoldfast` is the same lock. Sends
+ * nothing until the first acquire.
  *
  * @throws TypeError, RangeError  an invalid option; the message names the option, its range and the value received
  * @throws UnsupportedError       an option that the client does not support

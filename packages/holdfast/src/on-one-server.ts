@@ -26,10 +26,10 @@ export interface OnOneServer {
   readonly session: Session;
   readonly defaults: ResolvedOptions;
   readonly localQueues: LocalQueues;
-  /** Returns the factory of mutexes that are objects of `Mutex`. */
+  /** Returns a factory that creates mutexes of the class `Mutex`. */
   factoryOf<Mutex>(Mutex: MutexClass<Mutex>): (name: string, options?: LockOptions) => Mutex;
   /**
-   * Returns the protocol of the mutex of this name.
+   * Returns the protocol of the mutex with this name.
    *
    * @param kind  the kind that errors and events show
    * @throws TypeError, RangeError  an invalid name or option
@@ -58,7 +58,7 @@ export interface SessionOptions {
 
 const NO_OPTIONS: LockOptions = {};
 
-/** Creates the session of a Holdfast on `store`, which closes with its last user. Sends nothing. */
+/** Creates the session of a Holdfast on `store`. The last Holdfast to close closes the store. Sends nothing. */
 export function onOneServer(store: Store, { runtime, options, isOwnStore, handOffMs }: SessionOptions): OnOneServer {
   const { prefix, clientName, commandTimeoutMs, allowEviction, defaults } = options;
   const closeStore = shareStore(store);

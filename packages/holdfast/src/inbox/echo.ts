@@ -1,4 +1,4 @@
-/** Sends a message from a client to itself and warns the operator if none arrives; core/inbox-check.ts decides when. */
+/** Lets a client send a message to itself, and warns if messages do not arrive. core/inbox-check.ts decides when to send. */
 import { call } from "../core/call.js";
 import { type StoreError, warn } from "../core/errors.js";
 import { serverOf } from "../core/events.js";

@@ -1,5 +1,5 @@
 --[[
-  lua/lose-places: remove all places in the queue of a client whose last grant expired unconfirmed.
+  lua/lose-places: remove a client from the queue, with all of its places, if its last grant expired unconfirmed.
 
   Only for a script that has found no holder. A holder deletes KEYS[4] when it confirms or releases. So if the lock is
   free while KEYS[4] exists, it was granted to a process that never replied: it is frozen, dead or unreachable. Each of

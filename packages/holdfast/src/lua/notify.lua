@@ -5,9 +5,9 @@
   message is sent. PUBLISH also counts subscribers of patterns, such as an operator with PSUBSCRIBE. So the script
   counts the subscribers of the exact channel.
 
-  In a cluster the inbox ends in the hash tag of the keys and a colon, and its channel is a sharded one, because only
-  for these does the server of a slot know all subscribers. It knows none while the slot migrates to it, or just after
-  it took over. So a client that is skipped is notified on its own channel. If it is alive, it asks and queues again.
+  In a cluster the inbox ends in the hash tag of the keys and a colon. Its channel is sharded, because the server of a
+  slot knows all subscribers only of sharded channels. While the slot migrates to a server, or just after the server
+  took over, it knows none. So a client that is skipped is notified on its own channel. If it is alive, it queues again.
   A server older than Redis 7 has no sharded channels and cannot count, so it treats every client as subscribed.
 
   A user may lack the permission to count or to publish, and some managed servers refuse both inside a script. The

@@ -98,7 +98,7 @@ local function confirmed(grant)
   return (string.gsub(grant, '/!$', ''))
 end
 
--- Takes back the permits of a dead holder, at the first call after its lease has ended on the server's clock.
+-- Takes back the permits of holders whose leases have ended by the server's clock.
 local function reap()
   if used == 0 or first - now > 0 then
     return

@@ -1,7 +1,7 @@
 --[[
   lua/run-id: the id of this run of this server, unique among servers and runs.
 
-  A run is an uninterrupted time as a master. It ends when the process ends or when the server is demoted. So a master
+  A run is an uninterrupted period as master. It ends when the process ends or when the server is demoted. So a master
   that was demoted and promoted again has begun another run in the same process. A process that was never promoted
   shows no second replication id, and a process that was promoted got a new first id at that time. (A master that had no
   replica for `repl-backlog-ttl`, one hour by default, shows no second id either.) Returns the id and whether the server

@@ -5,8 +5,8 @@
   gone would be lost. If such a waiter is alive, it finds that it is in no queue when it asks, and continues: a spurious
   wake-up. One call tries at most 10,000 waiters. The caller learns how many are left and asks again.
 
-  Needs lua/notify. Uses KEYS[3] queue. `pop` removes the first waiter from the condition, because its key has a
-  different index in each script. Returns how many were moved, at most `most`.
+  Needs lua/notify. Uses KEYS[3] queue. `pop` removes the first waiter from the condition. It is a parameter,
+  because the key of the condition has a different index in each script. Returns how many were moved, at most `most`.
 ]]
 local function signalNext(inbox, most, pop)
   local moved = 0

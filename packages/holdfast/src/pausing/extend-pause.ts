@@ -1,4 +1,4 @@
-/** Moves the end of a current pause, later or earlier, without a moment in which the lock could be granted. */
+/** Moves the end of the current pause to a later or earlier time. The lock cannot be granted in between. */
 
 import { call } from "../core/call.js";
 import type { Pause } from "../core/errors.js";
@@ -16,7 +16,7 @@ import { checkPauseOwner, endHasPassed, type PauseKind, pauseIn, placeOf } from 
 export interface ExtendPauseOptions {
   /** The `owner` of the pause, as reported by `pause`, `inspect` and `survey`. Any other pause remains unchanged. */
   readonly pause: string;
-  /** When the pause ends, in ms since 1970 by the server's clock. If absent, it ends only with `resume`. */
+  /** Server time at which the pause ends, in ms since 1970. If absent, it ends only with `resume`. */
   readonly untilAtMs?: number | undefined;
   /** @default "mutex" */
   readonly kind?: PauseKind | undefined;
@@ -27,12 +27,12 @@ export interface ExtendPauseOptions {
 /** The result of `extendPause`. */
 export type ExtendPauseOutcome =
   | { readonly outcome: "extended"; readonly pause: Pause }
-  /** The lock is under another pause, which remains unchanged. */
+  /** Another pause is in effect, and remains unchanged. */
   | { readonly outcome: "other-pause"; readonly pause: Pause }
   | { readonly outcome: "not-paused" };
 
 /**
- * Changes the end of a pause. Its author, its reason and its start remain unchanged.
+ * Changes the end of a pause. Its start, label and author remain unchanged.
  *
  * @param name     name of the lock
  * @param options  the pause and its new end; the end must not be in the past

@@ -2,7 +2,7 @@
   pausing/pause-permits: pause permits. Current holders keep theirs, and nothing is granted until the pause ends.
 
   If no permits are held, the fence is raised, as for a grant. A repeated request gets the same reply, and a copy that
-  arrives after the pause was resumed does nothing.
+  arrives after they were resumed does nothing.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -10,7 +10,7 @@
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
   KEYS[6] pause     string, the current pause, during which nothing is granted; expires at its end
-  KEYS[7] resumed   string, `<resume request> <waiters> <now in ms> <pause>` of the last pause that was resumed
+  KEYS[7] resumed   string, `<resume request> <waiters> <now in ms> <pause>` of the last pause that `resume` ended
   ARGV[1] request   id of this request
   ARGV[2] untilMs   end of the pause, in ms since 1970
   ARGV[3] words     author and reason, percent-encoded, separated by a slash

@@ -2,14 +2,14 @@
   pausing/pause: pause a mutex. The current holder keeps it, and nothing is granted until the pause ends.
 
   If it is free, the fence is raised, as for a grant. A repeated request gets the same reply, and a copy that arrives
-  after the pause was resumed does nothing.
+  after the lock was resumed does nothing.
 
   KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued
   KEYS[3] queue      sorted set, owner of a waiting claim -> arrival number
   KEYS[4] handed     string, client whose grant by message is not confirmed yet
   KEYS[5] pause      string, the current pause, during which nothing is granted; expires at its end
-  KEYS[6] resumed    string, `<resume request> <waiters> <now in ms> <pause>` of the last pause that was resumed
+  KEYS[6] resumed    string, `<resume request> <waiters> <now in ms> <pause>` of the last pause that `resume` ended
   ARGV[1] request    id of this request
   ARGV[2] untilMs    end of the pause, in ms since 1970
   ARGV[3] words      author and reason, percent-encoded, separated by a slash

@@ -1,6 +1,6 @@
 /**
- * Pauses a lock for an operator. Holders keep the lock, but there are no new grants until the pause is resumed or
- * reaches its end.
+ * Pauses a lock for an operator. Holders keep the lock, but there are no new grants until the lock is resumed or the
+ * pause reaches its end.
  *
  * This module is loaded on first use, because most processes never pause a lock.
  */
@@ -36,7 +36,7 @@ export interface PauseOptions extends Which {
   /** The person who pauses the lock, 1 to 256 bytes. Use a name that other people recognize. */
   readonly by: string;
   /**
-   * The time at which the pause ends by itself, in ms since 1970 by the server's clock. It ends even if no process is
+   * Server time at which the pause ends by itself, in ms since 1970. It ends even if no process is
    * running. If absent, the pause lasts until you call `resume`.
    */
   readonly untilAtMs?: number | undefined;
@@ -55,7 +55,7 @@ export interface ResumeOptions extends Which {
 
 /** The result of `pause`. */
 export interface PauseOutcome {
-  /** `already-paused`: the lock was under another pause, which continues. This call changed nothing. */
+  /** `already-paused`: another pause was in effect, and continues. This call changed nothing. */
   readonly outcome: "paused" | "already-paused";
   /** The current pause. */
   readonly pause: Pause;
@@ -71,7 +71,7 @@ export type ResumeOutcome =
       readonly outcome: "resumed";
       /** The pause that has ended. */
       readonly pause: Pause;
-      /** How long the pause lasted, in ms by the server's clock. */
+      /** How long the pause lasted by the server's clock, in ms. */
       readonly pausedForMs: number;
       /**
        * The number of waiters at that time. If the lock was free, the first waiter already holds it. The others follow
@@ -80,7 +80,7 @@ export type ResumeOutcome =
       readonly waiterCount: number;
     }
   | { readonly outcome: "not-paused" }
-  /** The lock is under this other pause, which continues. Possible only if the options name a `pause`. */
+  /** Another pause is in effect, and continues. Possible only if the options name a `pause`. */
   | { readonly outcome: "other-pause"; readonly pause: Pause };
 
 /** The parts of a Holdfast instance on one server that `pause` and `resume` need. */

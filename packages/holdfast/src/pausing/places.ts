@@ -93,7 +93,7 @@ export function placeOf(
   };
 }
 
-/** Parses the pause in a reply of the server. @throws StoreError  the pause cannot be parsed */
+/** Parses the pause in a reply from the server. @throws StoreError  the pause cannot be parsed */
 export function pauseIn(name: string, [text = ""]: readonly string[]): Pause {
   const found = parsePause(text);
   if (found !== undefined) return found;

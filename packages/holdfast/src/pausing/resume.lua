@@ -8,7 +8,7 @@
   KEYS[3] queue    sorted set, owner of a waiting claim -> arrival number
   KEYS[4] handed   string, client whose grant by message is not confirmed yet
   KEYS[5] pause    string, the current pause, during which nothing is granted; expires at its end
-  KEYS[6] resumed  string, `<resume request> <waiters> <now in ms> <pause>` of the last pause that was resumed
+  KEYS[6] resumed  string, `<resume request> <waiters> <now in ms> <pause>` of the last pause that `resume` ended
   ARGV[1] request  id of this request
   ARGV[2] inbox    prefix of inbox channels: the channel of a client is this plus its client id
   ARGV[3] only     the pause to end; empty for the current one, whichever it is

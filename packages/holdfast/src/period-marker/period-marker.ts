@@ -59,7 +59,7 @@ export type PeriodStart =
       readonly outcome: "already";
       /** The run that has already started in this period. */
       readonly lastRun: LastRun;
-      /** The earliest `readAtMs` with which the next run may start, in ms since 1970 by the server's clock. */
+      /** The earliest `readAtMs` with which the next run may start: server time, in ms since 1970. */
       readonly opensAtMs: number;
     };
 
@@ -73,7 +73,8 @@ const KINDS: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "electio
 const KEEP_MS = 7 * 24 * 3_600_000;
 
 /**
- * Starts a run if the period is still free. The start is then recorded, and no other run can start in this period.
+ * Starts a run if the period is still free, and records the start. Without `untilSuccess`, no other run can start in this
+ * period.
  *
  * Calling it again with the same lease returns the same result. If the reply is lost, the period may count as used.
  *

@@ -22,26 +22,26 @@ export interface LastRun {
   readonly clientName: string | undefined;
   /** The `label` of the lease. */
   readonly label: string | undefined;
-  /** The time that determines the period of the run, in ms since 1970 by the server's clock. */
+  /** Server time that determines the period of the run, in ms since 1970. */
   readonly readAtMs: number;
-  /** When the run started, in ms since 1970 by the server's clock. */
+  /** Server time at which the run started, in ms since 1970. */
   readonly startedAtMs: number;
-  /** When the run ended, in ms since 1970 by the server's clock; undefined if it has not reported its end. */
+  /** Server time at which the run ended, in ms since 1970; undefined if it has not reported its end. */
   readonly endedAtMs: number | undefined;
-  /** The exit code of the run; 0 means success. Undefined like `endedAtMs`. */
+  /** The exit code of the run; 0 means success. Undefined if `endedAtMs` is. */
   readonly exitCode: number | undefined;
 }
 
-/** The current state of the period of a name. */
+/** The last run under a name, and when the next one may start. */
 export interface PeriodInspection {
   /** The server's time, in ms since 1970. Pass it to `startOfPeriod` as `readAtMs`. */
   readonly nowMs: number;
   /** The last run; undefined if there was none for at least a week plus two periods. */
   readonly lastRun: LastRun | undefined;
   /**
-   * When the next run may start, in ms since 1970 by the server's clock; undefined if there is no last run.
+   * Server time at which the next run may start, in ms since 1970; undefined if there is no last run.
    * Without `untilSuccess`, `startOfPeriod` refuses a run whose `readAtMs` is earlier, so such a run does not need to acquire
-   * the lock. With `untilSuccess`, it refuses such a run only if a run of this period has succeeded.
+   * the lock. With `untilSuccess`, it refuses such a run only if a run in this period has succeeded.
    */
   readonly opensAtMs: number | undefined;
 }

@@ -9,7 +9,7 @@
   KEYS[2] holders  for permits: sorted set, owner -> end of its lease, in µs of the server's clock; else the lock again
   KEYS[3] marker   hash of the last run: owner, token, host, pid, name, label, read, started, ended, code; and ok, the
                    `read` of the last run that succeeded
-  ARGV[1] owner    id of the claim that holds
+  ARGV[1] owner    id of the claim that holds the lock
   ARGV[2] token    of its grant
   ARGV[3] permits  1 if the lock grants permits
   ARGV[4] readMs   when the caller read the server's clock, in ms since 1970

@@ -25,7 +25,7 @@ const COMMANDS = [
  * Returns exactly the rules that Holdfast needs for keys and channels that begin with `prefix`. For Redis 6.2 and
  * later.
  *
- * @param prefix  as `HoldfastOptions.prefix`
+ * @param prefix  see `HoldfastOptions.prefix`
  */
 export function leastPrivilege(prefix: string): LeastPrivilege {
   const begins = asPattern(prefix);

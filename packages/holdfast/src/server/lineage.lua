@@ -2,8 +2,8 @@
   server/lineage: whether this server may grant locks, and if not, when it may.
 
   A server that took over from another, or was restored from its disk, may lack the last grants. The marker names the
-  run of a server for which this is settled. If it names another run, the server grants nothing for as long as the
-  longest lease in use. By then all leases granted elsewhere have ended or were put back by their holders. This is one
+  run that may grant. If that is not this server's current run, the server grants nothing for as long as the longest
+  lease in use. By then all leases granted elsewhere have ended or were restored by their holders. This is one
   atomic step, so that all clients agree on the time, and two that ask simultaneously do not shorten it. Each client
   also reports the length of its own leases before it is granted any, so a running wait may become longer.
 
@@ -23,7 +23,7 @@
   ARGV[2] strict   1 if a recently started server without a marker may have forgotten its locks, else 0
   ARGV[3] place    `shard` if the marker is in a slot of a cluster, so that it may come from another server;
                    `voter` if the server is one of a quorum; else `server`
-  ARGV[4] vouched  run that may grant, as the caller knows; or empty
+  ARGV[4] vouched  run that the caller knows may grant; or empty
   ARGV[5] heard    run for which the caller has asked enough of the other servers of a quorum since the run began, with
                    their longest lease included in leaseMs; or empty
   REPLY   {0, longestMs, run...}          settled: this run may grant leases up to longestMs; report longer ones first

@@ -27,7 +27,7 @@ export function failoverGrace(
   return mode === "off" ? undefined : graceFor(mode, prefix, undefined, inspectSlot);
 }
 
-/** As `failoverGrace`. @param memoryOf  set for a server of a quorum: see `Grace.memoryOf` */
+/** Like `failoverGrace`. @param memoryOf  set for a server of a quorum: see `Grace.memoryOf` */
 export function graceFor(
   mode: "auto" | "strict",
   prefix: string,

@@ -33,9 +33,9 @@ export interface ClientParts {
   readonly conditions: GrantConditions;
   /** The failover guard. Default: that of a single server. */
   readonly failoverGuard?: ((grace: Grace, run: Store["run"], client: ScriptClient) => FailoverGuard) | undefined;
-  /** As `Store.server`. */
+  /** See `Store.server`. */
   readonly server?: Store["server"] | undefined;
-  /** As `Store.clientTimeouts`. */
+  /** See `Store.clientTimeouts`. */
   readonly clientTimeouts?: NonNullable<Store["clientTimeouts"]> | undefined;
 }
 
@@ -84,7 +84,7 @@ const sharedWatches = new SharedParts<() => void>();
  * one that a development server reloads, then has one subscriber connection instead of one per call. A store counts as a user
  * from its first inbox on. The last user to close closes the connections.
  *
- * @param hasShards  whether the client is that of a cluster
+ * @param hasShards  whether `client` is a cluster client
  */
 function overShared(client: object, make: ClientParts["inboxes"], hasShards: boolean): ClientParts["inboxes"] {
   return (onReconnect) => {

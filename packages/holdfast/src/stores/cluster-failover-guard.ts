@@ -15,7 +15,7 @@
  * Invariants:
  *
  * - No text with a run is sent to a slot that was not found whole for that run.
- * - No such text is sent when the last reply of that run is older than `TRUSTED_MS`, because a server that was demoted and
+ * - No such text is sent when the last reply from that run is older than `TRUSTED_MS`, because a server that was demoted and
  *   promoted again still has its old texts.
  */
 import type { Grace, Script, ScriptText, ShardStanding, Store } from "../core/store.js";
@@ -34,8 +34,8 @@ import { leaseOf, type ScriptClient } from "./script-runner.js";
 import { unrefSleep, within } from "./timeout.js";
 
 /**
- * How long a reply of a run counts: less than it takes to demote and promote a server again. After half of this time the guard
- * asks again in the background.
+ * How long a reply from a run counts: less than it takes to demote and promote a server again. After half of this time the
+ * guard asks again in the background.
  */
 const TRUSTED_MS = 2_000;
 /** How long a slot counts as whole after it was found whole, provided that its run continues. */
@@ -47,14 +47,14 @@ const SLOT_TRUSTED_MS = 60_000;
 const QUIET_TRUSTED_MS = 500;
 /** How often to report the longest lease to the server again, because the marker may have moved away. */
 const TOLD_MS = 60_000;
-/** How often to retry, because slots may move during the check. */
+/** Number of attempts, with growing pauses between them, because slots may move during the check. */
 const TRIES = 5;
 const PAUSE_MS = 20;
 
 type Look = Exclude<ShardStanding, { readonly outcome: "hidden" }>;
 type Found = { readonly run: Run } | { readonly restMs: number } | undefined;
 
-/** Longest wait for a reply to the commands that `grace` does not send. */
+/** Timeout of the commands that `grace` does not send, in ms. */
 const ANSWER_MS = 1_000;
 
 /** The failover guard of a cluster. There is one per store. */
@@ -158,8 +158,8 @@ export class ClusterFailoverGuard implements FailoverGuard {
   }
 
   /**
-   * Finds the run for which the slot is whole and that may grant; undefined if a connection was lost meanwhile. Concurrent
-   * callers share one check.
+   * Finds the run for which the slot is whole and that may grant; undefined if a connection was lost in the meantime.
+   * Concurrent callers share one check.
    */
   #found(slot: number, timeoutMs: number): Promise<Found> {
     const quiet = this.#quiet.get(slot);
@@ -194,7 +194,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     }
   }
 
-  /** One attempt of `#find`. Undefined if servers changed meanwhile, or do not show what is needed. */
+  /** One attempt of `#find`. Undefined if servers changed in the meantime, or hide what the check needs. */
   async #tryToFind(slot: number, timeoutMs: number): Promise<Found> {
     const marker = this.#markerOf(slot);
     const { run: heard, standing } = await this.#inspect(marker, "", false, timeoutMs);
@@ -245,7 +245,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return { run, standing };
   }
 
-  /** How long a listed master may not grant, in ms. Undefined if another server replied. */
+  /** Remaining time in which a listed master may not grant, in ms. Undefined if another server replied. */
   async #settleOther(
     { id, home }: { readonly id: string; readonly home: number },
     timeoutMs: number,
@@ -259,7 +259,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return same === run && seen?.id === id ? this.#settle(run, seen.home, timeoutMs) : undefined;
   }
 
-  /** How long this run may not grant, in ms. Undefined if its home slot has moved to another server. */
+  /** Remaining time in which this run may not grant, in ms. Undefined if its home slot has moved to another server. */
   async #settle(run: Run, home: number, timeoutMs: number): Promise<number | undefined> {
     if (run.isSettled) return 0;
     const restMs = run.quietUntilMs - performance.now();
@@ -281,7 +281,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return standing.restMs;
   }
 
-  /** Whether the server that has `key` knows the text, which changes nothing when it runs. */
+  /** Whether the server that has `key` knows the script. Running the script changes nothing. */
   async #isLoaded({ sha1 }: ScriptText, key: string): Promise<boolean> {
     try {
       await within(ANSWER_MS, this.#client.evalsha(sha1, [key], []));
@@ -324,8 +324,8 @@ function slotOf({ keys }: ScriptCall): number {
 }
 
 /**
- * Whether the script may put back a lease. Such a script reads the marker of the slot, so the marker must be correct before it
- * runs.
+ * Whether the script may restore a lease. Such a script reads the marker of the slot, so the marker must be correct before
+ * the script runs.
  */
 function readsMarker(script: Script): boolean {
   return script.renews === true && script.keys.includes("marker");

@@ -14,7 +14,7 @@ import { ForbiddenChannels, isUnknownCommand, notRun, refusesForGood } from "./f
 import { YOUNG_MS } from "./inbox-hub.js";
 import { unrefSleep, within } from "./timeout.js";
 
-/** Longest wait for a confirmation before the hub tries another connection. */
+/** How long to wait for a confirmation before the hub tries another connection, in ms. */
 const ANSWER_MS = 1_000;
 /** How often to check whether the client knows a new owner of a slot. A master that became a replica keeps its subscribers. */
 const CHECK_MS = 250;
@@ -30,7 +30,7 @@ const NO_OWNER = new Error("the client knows no server for this slot");
 
 /** A subscriber connection to one server of a cluster. */
 export interface NodeSubscriber {
-  /** Resolves when the server has confirmed. Must be safe to repeat. Rejects if another server has the slot. */
+  /** Resolves when the server has confirmed it. Must be safe to repeat. Rejects if another server has the slot. */
   subscribe(channel: string, isSharded: boolean): Promise<unknown>;
   unsubscribe(channel: string, isSharded: boolean): Promise<unknown>;
   ping(): Promise<unknown>;
@@ -111,12 +111,12 @@ export class ClusterHub {
     this.#onReconnect = onReconnect;
   }
 
-  /** As `Store.inbox`. */
+  /** See `Store.inbox`. */
   open(name: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
     return this.#openAs(false, name, onMessage, timeoutMs);
   }
 
-  /** As `Store.shardInbox`. */
+  /** See `Store.shardInbox`. */
   openShard(name: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
     return this.#openAs(true, name, onMessage, timeoutMs);
   }
@@ -306,14 +306,14 @@ export class ClusterHub {
     const key = channelKey(post.address, post.isSharded);
     if (this.#posts.get(key) === post) this.#posts.delete(key);
     this.#followAgain([...post.channels]);
-    // Opening a connection may take forever. It is closed as soon as it is open.
+    // Opening a connection may take forever, so this wait is limited. The connection is closed as soon as it is open.
     await within(
       ANSWER_MS,
       post.subscriber.then((subscriber) => subscriber.close()),
     ).catch(() => {});
   }
 
-  /** As `Inbox.reopen`. */
+  /** See `Inbox.reopen`. */
   async #reopen(channel: Channel, timeoutMs: number): Promise<void> {
     const { post } = channel;
     // If `post` is undefined, the channel is already moving to another connection.
@@ -334,7 +334,7 @@ export class ClusterHub {
     }
   }
 
-  /** Like `#attach`, but does not fail if the last listener leaves meanwhile. */
+  /** Like `#attach`, but does not fail if the last listener leaves in the meantime. */
   async #attachIfUsed(channel: Channel): Promise<void> {
     try {
       await this.#attach(channel);

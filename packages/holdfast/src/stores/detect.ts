@@ -67,7 +67,7 @@ export function storeFor(redis: unknown, { subscriber, conditions }: StoreForOpt
   throw new TypeError(`The option \`redis\` must be ${ACCEPTED}; got ${describeClient(redis)}.`);
 }
 
-/** Rejects clients in a mode that cannot run scripts. Otherwise the first acquire would fail, and only after all of `waitMs`. */
+/** Rejects clients in a mode that cannot run scripts. Otherwise the first acquire would fail, and only after `waitMs`. */
 function refuseMode(client: unknown): void {
   if (typeof client !== "object" || client === null) return;
   const read = (name: string): unknown => Reflect.get(client, name);

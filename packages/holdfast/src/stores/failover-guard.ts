@@ -9,7 +9,7 @@ export interface ScriptCall {
   readonly timeoutMs: number;
 }
 
-/** The guard's answer about a call: the text to send, or how long the server may not grant. */
+/** The guard's answer about a call: the script text to send, or the server's quiet time. */
 export type Admission = { readonly text: ScriptText } | Quiet;
 
 /**
@@ -17,19 +17,19 @@ export type Admission = { readonly text: ScriptText } | Quiet;
  * and one for a cluster.
  */
 export interface FailoverGuard {
-  /** As `Store.memory`. */
+  /** See `Store.memory`. */
   readonly memory?: ServerMemory | undefined;
-  /** As `Store.lineageKey`. */
+  /** See `Store.lineageKey`. */
   markerOf(key: string): string;
   /** Discards earlier answers, because a connection was lost or a server changed its role. */
   serverMayHaveChanged(): void;
   /** The text to send now; undefined if the server must be asked first. Runs on every acquire and release. */
   ready(call: ScriptCall): ScriptText | undefined;
-  /** Asks the server whether the call may be sent. Undefined if a connection was lost meanwhile. @throws StoreError */
+  /** Asks the server whether the call may be sent. Undefined if a connection was lost in the meantime. @throws StoreError */
   ask(call: ScriptCall): Promise<Admission | undefined>;
   /**
    * Handles NOSCRIPT for a script that grants: asks the server, and loads the script if the server may grant. Undefined if a
-   * connection was lost meanwhile.
+   * connection was lost in the meantime.
    *
    * @param send  loads the text on the server of the call
    * @param attempt  how many times this call has got NOSCRIPT, from 1
@@ -96,9 +96,9 @@ export class Runs {
 /**
  * Returns the text of a script that grants, with the run in it. Only a server that was found to be allowed to grant in this run
  * has that text in its script cache. Before Redis 7, a replica also gets the scripts of its master. So on those servers, the
- * text compares the run, and replies NOSCRIPT in any other run.
+ * text checks the run, and replies NOSCRIPT in any other run.
  *
- * @param ifOtherRun  as `Grace.ifOtherRun`
+ * @param ifOtherRun  see `Grace.ifOtherRun`
  */
 export function textFor(script: Script, { id, texts }: Run, ifOtherRun: string): ScriptText {
   let text = texts.get(script);

@@ -2,12 +2,12 @@
  * Classifies the rejections of client libraries: whether the script may have run, whether a retry may succeed, and which
  * permission is missing.
  *
- * Only the text is examined, because every library has its own error classes and some reject with values that are not Errors.
- * An unknown rejection counts as "may have run", because a wrong "maybe" only costs a retry, but a wrong "no" may break the
+ * Only the message is examined, because every library has its own error classes, and some reject with values that are not
+ * Errors. An unknown rejection counts as "may have run": a wrong "maybe" only costs a retry, but a wrong "no" may break mutual
  * exclusion.
  *
- * A server names a command that it refuses to a user, but not a command that it refuses inside a script. Then it gives only the
- * line number in the script, and the name of the command is read from that line.
+ * If the user lacks the permission for a command, the server's error names the command. Inside a script, the error has only
+ * the line number, and the name of the command is read from that line.
  */
 
 import { StoreError, type StoreFailure, warn } from "../core/errors.js";
@@ -128,12 +128,12 @@ export function placeOf(server: ServerAddress | undefined, lastError?: string): 
   return lastError === undefined || lastError === "" ? place : `${place} (${lastError})`;
 }
 
-/** The error of a failed request. All StoreErrors of the stores are created here. */
+/** Creates the error for a failed request. The stores create all their StoreErrors here. */
 export function storeError(name: string, failure: StoreFailure): StoreError {
   return new StoreError(name, failure);
 }
 
-/** The error of a request that certainly did not run. @param name  the script, channel or key that it concerns */
+/** Creates the error for a request that certainly did not run. @param name  the script, channel or key that it concerns */
 export function notRun(name: string, cause: unknown, transient: boolean, missingPermission?: string): StoreError {
   return storeError(name, { mayHaveRun: false, transient, cause, missingPermission });
 }
@@ -146,7 +146,7 @@ export interface Refused {
   readonly channels?: readonly string[] | undefined;
 }
 
-/** The error texts of Redis 6, of Redis 7 and later, and of GLIDE. */
+/** The error messages of Redis 6, of Redis 7 and later, and of GLIDE. */
 const COMMAND = /no permissions to run the '([^']+)' command( or its subcommand)?/i;
 /** The subcommands that Holdfast sends, by command, because the errors of Redis 6 name only the command. */
 const SUBCOMMANDS: Readonly<Record<string, string>> = { script: "script|load", cluster: "cluster|myid" };
@@ -190,7 +190,7 @@ export function forbiddenCommand(cause: unknown, source: string): string | undef
 }
 
 /**
- * What a server lacks that every script of Holdfast needs, as advice for an error; undefined if it refused for another reason.
+ * Advice for an error from a server that lacks what every script of Holdfast needs. Undefined for any other error.
  *
  * Scripts are fixed, so a syntax error within one comes from a server that is too old for an option: `SET` with `PX` and `GET`
  * needs Redis 6.2.

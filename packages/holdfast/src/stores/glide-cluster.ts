@@ -16,8 +16,8 @@ import { within } from "./timeout.js";
  * Creates a store on one GLIDE cluster client.
  *
  * The library follows moved slots for commands and channels, but does not report when a channel is subscribed again. A client
- * that only subscribes also stays with a master that became a replica, where the new master does not count it. So the store
- * makes the client look up its channels periodically, and asks the masters which channels they count.
+ * that only subscribes also stays connected to a master that became a replica, and the new master does not count it. So the
+ * store makes the client look up its channels periodically, and asks the masters which channels they count.
  *
  * @param openSubscriber  creates the subscriber client; without it inboxes reject with UnsupportedError
  * @param conditions  conditions under which a grant counts
@@ -75,7 +75,7 @@ function isObject(value: unknown): value is object {
 const SLOTS_PER_CHECK = 1_024;
 /** How often to ask the masters whether they count a channel. */
 const CHECK_MS = 1_000;
-/** Longest wait for each reply. */
+/** Timeout of each request, in ms. */
 const ANSWER_MS = 1_000;
 
 /** Opens all channels over one subscriber client, which has a connection to each server. */
@@ -87,7 +87,7 @@ class ClusterSubscriber implements Inboxes {
   readonly #sharded = new Map<string, number>();
   /** Channels that no master counted at the last check. */
   readonly #uncounted = new Set<string>();
-  /** True once a server has shown that it has sharded channels. Anything else is asked again, because a server may be upgraded. */
+  /** True once a server has shown that it has sharded channels. Until then it asks, because a server may be upgraded. */
   #knowsSharded = false;
   #checking: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -138,7 +138,7 @@ class ClusterSubscriber implements Inboxes {
   async #isSharded(channel: string, timeoutMs: number): Promise<boolean> {
     if (this.#knowsSharded || this.#sharded.has(channel)) return true;
     try {
-      // Without arguments, a server that has the command refuses it, whatever the user may do.
+      // Without arguments, the command fails on any server, but only one that lacks it says that the command is unknown.
       await within(
         timeoutMs,
         this.#glide.customCommand(["SPUBLISH"], { route: { type: "primarySlotKey", key: channel } }),

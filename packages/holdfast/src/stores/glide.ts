@@ -30,7 +30,7 @@ export type GlideRoute = "allPrimaries" | { readonly type: "primarySlotKey"; rea
 
 const NOT_OF_A_CLUSTER = "the result of `subscriber` for a GlideClusterClient must also be a GlideClusterClient";
 
-/** Longest wait for the server to confirm the unsubscription before the client is closed. */
+/** How long to wait for the server to confirm the unsubscription before the client is closed, in ms. */
 const GOODBYE_MS = 1_000;
 
 /** The library checks its connections and replaces dead ones by itself. */

@@ -12,7 +12,7 @@ import type { Inbox } from "../core/store.js";
 import { ForbiddenChannels, notRun } from "./failure.js";
 import { within } from "./timeout.js";
 
-/** How long after a failure to reopen a lost connection, if the client library does not reconnect by itself. */
+/** Delay before a lost connection is reopened, in ms, if the client library does not reconnect by itself. */
 const REOPEN_MS = 500;
 /**
  * A connection younger than this is not replaced again. Several clients may share it, and each of them may still report that the
@@ -79,7 +79,7 @@ export class InboxHub {
     this.#onReconnect = onReconnect;
   }
 
-  /** As `Store.inbox`. */
+  /** See `Store.inbox`. */
   async open(name: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
     // The listener is registered before the request, so that the first message after the confirmation finds a listener.
     const channel = this.#channels.get(name) ?? { listeners: new Set(), isConfirmed: false };
@@ -113,7 +113,7 @@ export class InboxHub {
     this.#channels.clear();
     const line = this.#line;
     this.#line = undefined;
-    // Opening a connection may take forever. It is closed as soon as it is open.
+    // A connection that is still opening is closed as soon as it is open. That may take forever, so do not wait for it.
     await line?.subscriber?.close();
   }
 
@@ -126,7 +126,7 @@ export class InboxHub {
         this.#open(line);
       }
       await this.#subscribeOn(line, names);
-      // Repeat if the connection was replaced meanwhile.
+      // Repeat if the connection was replaced in the meantime.
       if (this.#line === line || this.#line === undefined) return;
     }
   }
@@ -174,7 +174,7 @@ export class InboxHub {
     this.#reopenLater();
   }
 
-  /** As `Inbox.reopen`. */
+  /** See `Inbox.reopen`. */
   #reopen(timeoutMs: number): Promise<void> {
     if (performance.now() - this.#replacedAtMs < YOUNG_MS) return Promise.resolve();
     this.#replacing ??= this.#replace(timeoutMs).finally(() => {
@@ -199,7 +199,7 @@ export class InboxHub {
     this.#line = line;
     this.#replacedAtMs = performance.now();
     if (old !== undefined) this.#drop(old);
-    // Inboxes closed meanwhile: the server must not count a subscriber that no longer reads.
+    // Some inboxes may have closed in the meantime. The server must not count a subscriber that no longer reads.
     for (const name of names) if (!this.#channels.has(name)) void this.#unsubscribe(name);
     await this.#resubscribe();
   }

@@ -41,7 +41,7 @@ export interface IoredisCluster {
   off(event: string, listener: (...values: unknown[]) => void): unknown;
 }
 
-/** Longest wait for each server, because any of them may be down. */
+/** Timeout for each server, in ms, because any of them may be down. */
 const ONE_OF_MANY_MS = 500;
 /** The error of older versions when the server ends a subscription by itself. */
 const UNASKED = /Command queue state error/;

@@ -54,7 +54,7 @@ export interface NodeRedisCluster {
   off(event: string, listener: () => void): unknown;
 }
 
-/** Longest wait for each server, because any of them may be down. */
+/** Timeout for each server, in ms, because any of them may be down. */
 const ONE_OF_MANY_MS = 500;
 
 /** Creates a store on one node-redis cluster client, which follows moved slots and new masters, and never sends twice. */

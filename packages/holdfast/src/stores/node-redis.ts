@@ -211,8 +211,8 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
         throw new Error("the subscriber connection was closed");
       }
       // For a channel that it knows, the library resolves immediately, although it may still be resubscribing after a
-      // reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation, even if the user may
-      // not send it.
+      // reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation, even if it is an
+      // error because the user may not send PING.
       try {
         await subscriber.ping?.();
       } catch (cause) {

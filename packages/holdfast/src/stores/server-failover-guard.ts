@@ -37,7 +37,7 @@ import type {
 import { type Admission, type FailoverGuard, type Run, Runs, type ScriptCall, textFor } from "./failover-guard.js";
 import { leaseOf } from "./script-runner.js";
 
-/** How often to ask a server again that is `alone`, because other clients may have asked the rest of the quorum meanwhile. */
+/** How often to ask an `alone` server again: other clients may have asked the rest of the quorum in the meantime. */
 const ALONE_MS = 1_000;
 
 /** How long an answer counts. After half of this time the guard asks again in the background. */
@@ -57,7 +57,7 @@ export class ServerFailoverGuard implements FailoverGuard {
   #longestMs = 0;
   /** When the last answer expires, if it was no; -Infinity if it was yes. */
   #quietUntilMs = -Infinity;
-  /** The last answer, and when the question was sent. It may be from an earlier connection. Undefined if there is none. */
+  /** The server's last answer. It may be from an earlier connection. Undefined if there is none. */
   #last: LastAnswer | undefined;
   readonly #runs = new Runs(() => {});
   /** The run that answered last, if scripts are loaded with the run in their text. */
@@ -75,7 +75,7 @@ export class ServerFailoverGuard implements FailoverGuard {
     this.memory = grace.memoryOf?.(() => this.#last, ask);
   }
 
-  /** As `Store.lineageKey`. */
+  /** See `Store.lineageKey`. */
   markerOf(): string {
     return this.#grace.marker;
   }
@@ -97,7 +97,7 @@ export class ServerFailoverGuard implements FailoverGuard {
     return this.#admission(script, await this.#standing(timeoutMs));
   }
 
-  /** Asks before and after loading, because the script may have reached another server than the question. */
+  /** Asks before and after loading, because the script may have reached a different server than the question. */
   async load(
     { script, timeoutMs }: ScriptCall,
     send: (text: ScriptText) => Promise<unknown>,
@@ -155,7 +155,7 @@ export class ServerFailoverGuard implements FailoverGuard {
   }
 
   /**
-   * Asks the server now. Undefined if the connection was lost meanwhile, because another server may have answered.
+   * Asks the server now. Undefined if the connection was lost in the meantime, because another server may have answered.
    *
    * @throws StoreError
    */
