@@ -100,7 +100,7 @@ export interface LockOptions {
   readonly key?: string | undefined;
 
   /**
-   * The longest time between two checks by a waiter. A shorter time lets waiters notice sooner when another library
+   * Maximum time between two checks by a waiter. A shorter time lets waiters notice sooner when another library
    * releases the lock, because other libraries send no messages. A longer time saves requests. Holdfast clients always
    * notify each other. Whole milliseconds, 10 to 5000; values above 3000 have no effect.
    * @default 1_000 with `key`, else 3_000

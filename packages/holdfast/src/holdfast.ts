@@ -136,11 +136,11 @@ export interface Holdfast {
 
   /**
    * Closes this Holdfast: rejects all waits with ClosedError, aborts the signal of every held lease and releases it, and
-   * closes the connections that Holdfast opened, never your client. A `store` that several Holdfasts share is closed with the
-   * last of them. A second call waits for the first. If servers do not reply, `close` takes at most about twice
+   * closes the connections that Holdfast opened, never your client. A `store` that several Holdfasts share is closed when the
+   * last of them closes. A second call waits for the first. If servers do not reply, `close` takes at most about twice
    * `commandTimeoutMs`. Afterward every method that needs the server rejects with ClosedError, including read-only ones.
    *
-   * A call of `once` whose work has started is released only by its own work.
+   * The lock of a `once` call whose work has started is released only by that work.
    *
    * With `graceMs`, no lease is released while its work is running: every lease signal aborts with the reason `closing`, and
    * each lease is renewed until its work releases it. Leases not released when the grace period ends are left to expire. A
@@ -184,7 +184,7 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
 /**
  * Same as `createHoldfast`, but with clocks, timers and random numbers supplied by the caller. For simulations.
  *
- * @param handOffMs  longest lease of a provisional grant (a grant by message, before its confirmation), in ms. Simulations
+ * @param handOffMs  maximum lease of a provisional grant (a grant by message, before its confirmation), in ms. Simulations
  *                   pass less than the default of 3,000 to make it expire more often.
  * @throws TypeError, RangeError  an invalid option
  * @throws UnsupportedError       an option that the client or the store does not support

@@ -52,7 +52,7 @@ export interface SessionOptions {
   readonly options: CheckedOptions;
   /** Whether `store` was given by the user. Its author knows the server, so a hidden memory policy causes no warning. */
   readonly isOwnStore: boolean;
-  /** Longest lease of a provisional grant, in ms. */
+  /** Maximum lease of a provisional grant, in ms. */
   readonly handOffMs?: number | undefined;
 }
 

@@ -1,8 +1,8 @@
 --[[
   client-record/announce: write the record of a client, and keep it for a while.
 
-  Owner ids contain only the id of the client. This record says which process that is. It is read for reports on
-  holders, never for a grant.
+  An owner id identifies the process only by its client id. This record says which process that is. It is read for
+  reports on holders, never for a grant.
 
   KEYS[1] client    hash: host, pid, name, version and protocol of the process; since and seen, the start of the client
                     and the last write, in microseconds; nonce, the nonce of the last write; timeouts, as in ARGV[9]

@@ -70,7 +70,7 @@ async function acquireAlone<Held extends Lease>(
 function holdAlone(session: Session, protocol: LockProtocol, options: ResolvedOptions): Promise<Hold | TimedOut> {
   const ask = (): Promise<Hold | TimedOut> =>
     waitForGrant(session, protocol, options, (granted) => hold(session, protocol, granted, options));
-  // No caller of this process uses a retained claim, so it must not make this call fail.
+  // A retained claim that no caller uses must not make this call fail, so it is released first.
   return session.retained?.get(protocol.key)?.end().then(ask) ?? ask();
 }
 

@@ -11,12 +11,12 @@ import type { Session } from "./session.js";
 import { Deadline, type DeadlineEnd, type Moment, msFrom, now, validUntil } from "./time.js";
 import { confirmAtMs, type Unconfirmed } from "./watchdog.js";
 
-/** How many leases a grant can serve, and therefore how many tokens it reserves. */
+/** Maximum number of leases per grant, and number of tokens that a grant reserves. */
 export const BLOCK = 32;
 
 /**
- * The same number for a busy lock with many local callers, called a crowd. 32 callers that hold the lock only briefly take no
- * longer than the hand-over that follows.
+ * The same for a crowd, which is many local callers of a busy lock. 32 callers that hold the lock only briefly take no longer
+ * than the hand-over that follows.
  *
  * Not every claim reserves this many: the tokens of a single fast caller would outrun the server's clock, from which tokens are
  * derived.

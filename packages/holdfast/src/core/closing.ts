@@ -42,7 +42,7 @@ export type Settled = "released" | "lost" | "unknown";
 
 /** Anything that a Holdfast must end when it closes. Only holders implement more than the first two members. */
 export interface Closable {
-  /** Stops waiting and releases all holds, because this Holdfast closes. Never rejects. */
+  /** Stops waiting and releases all holds, when the Holdfast closes. Never rejects. */
   close(): Promise<void>;
   /** Whether this object waits for something that a closing Holdfast no longer needs. @default true, unless it holds a lease */
   readonly waits?: boolean | undefined;

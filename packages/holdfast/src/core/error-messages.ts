@@ -4,7 +4,7 @@
 
 // --- Error data.
 
-/** A holder of a lock, as far as the server and the record of the holder's client show. */
+/** A holder of a lock, as described by the server and by the record of the holder's client. */
 export interface Holder {
   /** Owner id of the claim, which begins with `<clientId>/<number>/`; or the value that a client of another library wrote. */
   readonly owner: string;
@@ -155,7 +155,7 @@ export const OVER: Readonly<Record<OverReason, string>> = {
 };
 
 /**
- * Message for a lease that is over, with the reason. After a forced release it names the author and the reason given.
+ * Message for a lease that is over, with the reason. After a forced release it says who released the lock and why, if given.
  */
 export function lostMessage(
   lockName: string,

@@ -65,7 +65,7 @@ export class AcquireTimeoutError extends LockError {
   override readonly name: string = "AcquireTimeoutError";
 
   readonly code = "ERR_LOCK_ACQUIRE_TIMEOUT";
-  /** How long the wait was, in ms. */
+  /** How long the call waited, in ms. */
   readonly waitMs: number;
   /** Holder of the lock when the wait ended; undefined if the lock was free at that moment, or the server did not say. */
   readonly holder: Holder | undefined;
@@ -176,7 +176,7 @@ export class WaitTimeoutError extends LockError {
   override readonly name: string = "WaitTimeoutError";
 
   readonly code = "ERR_LOCK_WAIT_TIMEOUT";
-  /** How long the wait was, in ms. */
+  /** How long the call waited, in ms. */
   readonly waitMs: number;
 
   constructor(lockName: string, facts: { readonly waitMs: number; readonly awaited: string; readonly now: string }) {

@@ -169,7 +169,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * Ends the hold in time and without a request: a script has already undone it, or another process continues it.
+   * Ends a valid hold without a request: a script has already undone it, or another process continues it.
    * @param how  how `close` reports it; `"lost"` is in neither of its lists
    */
   end(how: Settled = "lost"): void {
@@ -190,7 +190,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
     this.#renewer.rest();
   }
 
-  /** The holder ends the hold in time. A second copy of the grant's message that arrives late must not release it first. */
+  /** The holder ends a valid hold. A second copy of the grant's message that arrives late must not release it first. */
   #forgetCopies(): void {
     this.#session.handedOver(this.#grant.claim, this.#grant.token);
   }

@@ -32,7 +32,7 @@ export interface Inspection {
 export interface WaitingClaim {
   /** Owner id of the claim. */
   readonly owner: string;
-  /** The `label` option of its acquire; undefined if it gave none. */
+  /** The `label` option of its acquire; undefined if none was given. */
   readonly label: string | undefined;
   /** Host name of its process; undefined if the client's record cannot be read. */
   readonly host: string | undefined;

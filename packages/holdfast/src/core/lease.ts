@@ -117,9 +117,9 @@ export class Lease implements AsyncDisposable {
 
   /**
    * Releases the lock and grants it to the next waiter. A second call returns the outcome of the first. If the next caller of a
-   * shared claim takes over, no request is sent: the release was in time as far as this process knows.
+   * shared claim takes over, no request is sent: as far as this process knows, the lease was still valid.
    *
-   * @returns `"released"`; or `"expired-unclaimed"` if the lease was over but the lock was not granted to anyone since, so that
+   * @returns `"released"`; or `"expired-unclaimed"` if the lease was over but the lock has not been granted to anyone since, so
    *          no harm was done
    * @throws LeaseLostError  the lease was over; the work may have overlapped with another holder's
    * @throws StoreError      the outcome is unknown; the lease expires after `leaseMs` at the latest
@@ -319,13 +319,13 @@ export function describeExport(
 
 /**
  * Sends a request that only the holder of a lease may make. If the server replies that the lease is not held, a failover may
- * have lost it. Then this function renews the lease, which puts it back if possible, and sends the request once more.
+ * have lost it. Then this function renews the lease, which restores it if possible, and sends the request once more.
  *
  * @param ask        sends the request; if sent twice, it counts once as long as the server knows the holder
  * @param isRefused  whether a reply says that the lease is not held
  * @returns the last reply; if that is also a refusal, it has another cause, because the renewal showed that the lease is held
- * @throws LeaseLostError  the lease is over and cannot be put back
- * @throws StoreError      from `ask`; or it is unknown whether the lease was put back, and nothing was done
+ * @throws LeaseLostError  the lease is over and cannot be restored
+ * @throws StoreError      from `ask`; or it is unknown whether the lease was restored, and nothing was done
  */
 export async function askAsHolder<Answer>(
   lease: Lease,

@@ -1,5 +1,5 @@
 /**
- * Options of callers: their defaults and their checks. Holdfast rejects a wrong value and never corrects it.
+ * The options of acquires, their defaults and their checks. Holdfast rejects an invalid value and never corrects it.
  */
 import { checkLabel, show, unknownOption } from "./keys.js";
 

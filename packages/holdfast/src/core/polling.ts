@@ -11,7 +11,7 @@ import type { Runtime, Timer } from "./runtime.js";
 export const SHORTEST_CALL_MS = 200;
 
 /**
- * Delay in ms between the end of the current lease and the request of the waiter, so that the lease is over on the server too.
+ * Delay in ms between the end of the current lease and the waiter's request, so that the lease is over on the server too.
  */
 const AFTER_LEASE_MS = 5;
 /**
@@ -80,7 +80,7 @@ export class Polling {
 }
 
 /**
- * Tracks failed requests of one claim: whether any of them may have run, and since when the server has not replied.
+ * Tracks failed requests of one claim: whether any of them may have run, and how long the server has not replied.
  */
 export class UncertainReply {
   /** True if a failed request may have queued or granted this claim on the server. */

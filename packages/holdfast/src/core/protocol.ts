@@ -115,7 +115,7 @@ export interface WaitProtocol extends InspectProtocol {
   readonly inbox?: string | undefined;
 
   /**
-   * Longest time between two re-checks of a waiter in the queue, in ms. Set if clients of other libraries release the
+   * Maximum time between two re-checks of a waiter in the queue, in ms. Set if clients of other libraries release the
    * lock without a message. If absent, the session decides.
    */
   readonly recheckMs?: number | undefined;
@@ -263,7 +263,7 @@ export interface HolderState {
 // --- Owner ids. The hand-off script reads the same fields.
 
 /**
- * Longest lease of a grant by message before the holder confirms it, in ms. If the process of the holder is frozen, the
+ * Maximum lease of a grant by message before the holder confirms it, in ms. If the process of the holder is frozen, the
  * other waiters lose this time.
  */
 export const HAND_OFF_MS = 3_000;

@@ -35,7 +35,7 @@ const UNCOUNTED_RECHECK_MS = 1_000;
 /** Maximum number of cleanup requests without a reply: about 10 ms of processor time if they are sent in one turn. */
 const MOST_DEPARTURES = 250;
 
-/** Maximum number of settled claims that the session remembers, because a late copy of a request may still get them a grant. */
+/** Maximum number of settled claims to remember. A late copy of a request may still cause a grant to one of them. */
 const REMEMBERED = 1_000;
 
 /**
@@ -190,7 +190,7 @@ export class Session {
     }
   }
 
-  /** Returns the longest time between two re-checks of a waiter in the queue, in ms. */
+  /** Returns the maximum time between two re-checks of a waiter in the queue, in ms. */
   recheckMs({ inbox, recheckMs = RECHECK_MS }: Pick<WaitProtocol, "inbox" | "recheckMs">): number {
     return Math.min(recheckMs, this.#isCounted(inbox) ? RECHECK_MS : UNCOUNTED_RECHECK_MS);
   }

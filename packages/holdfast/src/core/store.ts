@@ -81,7 +81,7 @@ export interface Store {
    */
   server?(): ServerAddress | undefined;
 
-  /** Present for a server of a quorum, if the store must ask the server which leases it remembers before the server may grant. */
+  /** Present for a server of a quorum, if the server may grant only after the store has asked which leases it remembers. */
   readonly memory?: ServerMemory | undefined;
 
   /**
@@ -140,7 +140,7 @@ export interface Inbox {
 }
 
 /**
- * A server's reply to the question whether it may grant locks. `run` identifies the current run of the server process;
+ * A server's reply when asked whether it may grant locks. `run` identifies the current run of the server process;
  * `sharesScripts` says that its replicas get its scripts too.
  */
 export type Standing =

@@ -6,8 +6,8 @@ import { type Runtime, SharedTimer } from "./runtime.js";
 import { type Moment, now } from "./time.js";
 
 /**
- * Longest time until an expired lease is noticed while the process runs, in ms. The documentation of `Lease` promises
- * it.
+ * Maximum delay until an expired lease is noticed while the process runs, in ms. The documentation of `Lease` promises
+ * this.
  */
 export const CHECK_MS = 1_000;
 
@@ -70,7 +70,7 @@ export class Watchdog {
 }
 
 /**
- * Longest jitter of a confirmation, in ms. It spreads confirmations, because permits are granted to many holders at a
+ * Maximum jitter of a confirmation, in ms. It spreads confirmations, because permits are granted to many holders at a
  * time.
  */
 const JITTER_MS = 50;

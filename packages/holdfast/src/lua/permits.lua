@@ -1,5 +1,5 @@
 --[[
-  lua/permits: return permits, and keep their keys alive.
+  lua/permits: take back permits, and keep their keys alive.
 
   Each function writes its changes immediately, so that the state is consistent after every step.
 
@@ -44,7 +44,7 @@ local function keepLease(holder, ends)
   end
 end
 
--- Holders whose end was lost get one more lease from now on. Live holders renew it, and dead ones do not.
+-- Holders whose lease end was lost get one more lease from now. Live holders renew it, and dead ones do not.
 local function mend()
   if redis.call('HLEN', KEYS[1]) - 8 > redis.call('ZCARD', KEYS[3]) - 1 then
     local fields = redis.call('HGETALL', KEYS[1])

@@ -1,8 +1,8 @@
 --[[
-  pausing/pause-permits: pause permits. Current holders keep theirs, and nothing is granted until the pause ends.
+  pausing/pause-permits: pause a lock with permits. Holders keep theirs, and nothing is granted until the pause ends.
 
   If no permits are held, the fence is raised, as for a grant. A repeated request gets the same reply, and a copy that
-  arrives after they were resumed does nothing.
+  arrives after the lock was resumed does nothing.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued

@@ -1,5 +1,5 @@
 --[[
-  pausing/resume-permits: end the pause of permits, and grant all waiters that fit.
+  pausing/resume-permits: end the pause of a lock with permits, and grant all waiters that fit.
 
   A repeated request gets the same reply, and a copy that arrives after the next pause began does nothing.
 

@@ -29,7 +29,7 @@ export interface PeriodOptions {
    * to run once in each period. A time up to 30 s before a calendar period counts as part of it.
    */
   readonly every: Period;
-  /** The result of `serverTimeMs` from before the caller waited for the lock, in ms since 1970. */
+  /** The result of a `serverTimeMs` call that was made before waiting for the lock, in ms since 1970. */
   readonly readAtMs: number;
   /**
    * Whether a run that failed, or that has not reported its end, leaves the period to the next run.

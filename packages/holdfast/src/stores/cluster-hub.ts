@@ -37,7 +37,7 @@ export interface NodeSubscriber {
   close(): unknown;
 }
 
-/** Events of such a connection. */
+/** Events of a `NodeSubscriber`. */
 export interface NodeSubscriberEvents {
   onMessage(channel: string, message: string): void;
   /** The server has ended some subscriptions, because their slots moved. */
