@@ -423,7 +423,7 @@ test("a cluster passes only if every slot has a server, no slot moves, and chann
     /^critical: .*1 slot without a server/,
   );
   expect(of({ moving: [93] })).toBe("warning: 1 slot being moved: 93");
-  expect(of({ misplaced: ["hf:mutex:{doctor}:queue"] })).toMatch(/^critical: the server puts/);
+  expect(of({ misplaced: ["hf:mutex:{doctor}:queue"] })).toMatch(/^critical: the server maps/);
   expect(of({}, "Redis 6.2")).toMatch(/^warning: .*without sharded channels/);
 });
 
