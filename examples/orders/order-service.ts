@@ -108,9 +108,9 @@ const refuseWrongPayments: RequestHandler = (request, response, next) => {
 function problemOf(body: unknown): string | undefined {
   if (typeof body !== "object" || body === null) return "expected an object";
   const { paymentId, customer, cartId, amountCents } = body as Partial<Record<keyof Payment, unknown>>;
-  if (!isName(paymentId)) return "paymentId must be a text of 1 to 64 characters";
-  if (!isName(customer)) return "customer must be a text of 1 to 64 characters";
-  if (!isName(cartId)) return "cartId must be a text of 1 to 64 characters";
+  if (!isName(paymentId)) return "paymentId must be a string of 1 to 64 characters";
+  if (!isName(customer)) return "customer must be a string of 1 to 64 characters";
+  if (!isName(cartId)) return "cartId must be a string of 1 to 64 characters";
   if (!Number.isSafeInteger(amountCents) || Number(amountCents) < 1) {
     return "amountCents must be a whole number above 0";
   }
