@@ -27,7 +27,7 @@ console.warn = (text: unknown): void => {
   // doctor` names missing permissions.
   if (!String(text).startsWith("Skipping the ready check")) warn(String(text));
 };
-// Unless warnings are turned off, print them without the process id and the advice for programmers that Node adds.
+// Unless warnings are turned off, print only those of Holdfast, without the process id and the hints that Node adds.
 if (process.listenerCount("warning") > 0) {
   process.removeAllListeners("warning");
   process.on("warning", ({ name, message, code }: Error & { code?: string }) => {

@@ -30,7 +30,7 @@ export function idOf({ kind, name, key }: Pick<LockEntry, "kind" | "name" | "key
   return `${kind}${key === undefined ? "" : "-key"}:${name}`;
 }
 
-/** A row of the list. @param before  the row shown last */
+/** Returns the row of a lock in the list. @param before  the row as previously shown */
 export function rowOf(
   entry: LockEntry,
   context: ViewContext,
@@ -67,7 +67,7 @@ export function waitersOf({ waiterCount, conditions }: LockEntry): number {
   return conditions.reduce((sum, condition) => sum + condition.waiterCount, waiterCount);
 }
 
-/** The holders. @param before  the holders shown last */
+/** Returns the holders to show. @param before  the holders as previously shown; see `SAME_END_MS` */
 export function holdersOf(
   holders: readonly EntryHolder[],
   context: ViewContext,

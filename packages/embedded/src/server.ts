@@ -27,7 +27,7 @@ export class Server {
     this.scheduler = scheduler;
   }
 
-  /** Returns the keys, with the time set to now. */
+  /** Returns the database, with its clock set to the current time. */
   database(): Database {
     this.#database.freeze(Math.floor(this.clock.nowUs() / 1000));
     return this.#database;

@@ -24,7 +24,7 @@ export interface Deployment {
 /**
  * Returns the servers that the clients lead to. Replicas are added later, when primaries report them.
  *
- * @throws Error  no Sentinel names the primary, or the cluster client knows no node
+ * @throws Error  no Sentinel returned an address for the primary, or the cluster client knows no node
  */
 export async function targetsOf({ topology, clients }: Deployment): Promise<readonly Target[]> {
   const [first] = clients;
@@ -119,5 +119,5 @@ async function primaryBySentinels(options: RedisOptions): Promise<{ host: string
       sentinel.disconnect();
     }
   }
-  throw new Error(`no Sentinel names the primary ${name}`, { cause: last });
+  throw new Error(`no Sentinel returned an address for primary ${name}`, { cause: last });
 }

@@ -4,7 +4,7 @@ import { usageError } from "./exit-codes.js";
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const WRITTEN = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
-/** One year, as for leases. A longer duration is probably a typing error. */
+/** One year, as for leases. A longer duration is probably a typo. */
 const LONGEST_MS = 31_536_000_000;
 
 /** The allowed values in whole ms, both limits included. */

@@ -27,7 +27,7 @@ const SENTINEL_PORT = 26_379;
 export function serverUrls(verb: string, { urls, topology }: CommonFlags): readonly ServerUrl[] {
   if (urls.length === 0) {
     throw usageError(
-      `${verb} needs the URL of a Redis: -r redis://HOST, or HOLDFAST_REDIS or REDIS_URL in the environment (cron does not pass on your shell's)`,
+      `${verb} needs a Redis URL: use -r redis://HOST, or set HOLDFAST_REDIS or REDIS_URL (cron does not inherit the environment of your shell)`,
     );
   }
   if (urls.length > 1 && topology === "single") {

@@ -109,7 +109,7 @@ export function isNamed(holder: ShownLock["holders"][number], whose: Whose): boo
   return "token" in whose ? holder.token === whose.token : holder.owner === whose.owner;
 }
 
-/** An error for names that are not in use as the required kind of Holdfast lock. @throws CliError 65 */
+/** Returns the error for a name that is not in use as the required kind of Holdfast lock: a CliError with exit code 65. */
 export function otherKindError(message: string): CliError {
   return new CliError(EXIT.otherKind, message);
 }

@@ -1,4 +1,7 @@
-/** `holdfast release`: force-releases a lock from the holder that you name, and from no other. */
+/**
+ * `holdfast release`: force-releases a lock from one holder, which you name or which `--force` reads first, and never from
+ * the next one; or all locks of a client.
+ */
 
 import { plain } from "@holdfast/console/text";
 import type { Holder } from "holdfast";

@@ -24,7 +24,7 @@ export interface ReleaseBody extends Reasoned, LockId {
   readonly token: number | null;
 }
 
-/** Releases all locks of a dead client. 409 `stale` if the client is alive. */
+/** Releases all locks of a client that is gone. 409 `stale` if it is not known to be gone. */
 export interface ReleaseClientBody extends Reasoned {
   readonly clientId: string;
 }

@@ -16,7 +16,7 @@ export type HistoryOutcome =
 /** One history entry. */
 export interface HistoryRow {
   readonly id: string;
-  /** When the entry was written, which is at the end of a hold. */
+  /** When the hold ended or the event happened, by the server. For a hold without a recorded end, when it began. */
   readonly writtenAtMs: number;
   readonly kind: KindName | null;
   readonly name: string;

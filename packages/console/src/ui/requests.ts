@@ -50,7 +50,9 @@ async function send<Answer extends Stamped>(path: string, init: RequestInit): Pr
     // Relative to the document, whose path is the base path.
     response = await fetch(path, { ...init, credentials: "same-origin", cache: "no-store", redirect: "error" });
   } catch {
-    throw new RequestError("The console does not answer. It was stopped, or the network is interrupted.");
+    throw new RequestError(
+      "The console cannot be reached. It may have stopped, the network may be down, or you may have to sign in again.",
+    );
   }
   const isJson = /json/.test(response.headers.get("content-type") ?? "");
   const answer: unknown = isJson ? await response.json().catch(() => undefined) : undefined;

@@ -49,7 +49,7 @@ local function standsForSomething(rest)
     return false
   end
   -- The first key of a lock with the `key` option lacks the prefix, so SCAN does not find it. The key of its token
-  -- shows the lock.
+  -- has the prefix.
   if string.match(rest, ':fence$') then
     return free or string.match(rest, '^mutex:mapped') ~= nil
   end

@@ -227,7 +227,7 @@ function checkWish(options: SurveyOptions): Wish {
   const { pattern, kinds = LOCK_KINDS, holder = "", limit = 200, includeFree = false } = known;
   const glob = pattern === undefined ? undefined : readGlob(pattern);
   if (!Array.isArray(kinds) || kinds.length === 0 || !kinds.every((kind) => LOCK_KINDS.includes(kind))) {
-    throw new TypeError(`kinds must be an array of ${LOCK_KINDS.join(", ")}; got ${show(kinds)}`);
+    throw new TypeError(`kinds must be a non-empty array of ${LOCK_KINDS.join(", ")}; got ${show(kinds)}`);
   }
   if (typeof holder !== "string") throw new TypeError(`holder must be a string; got ${show(holder)}`);
   checkWhole("limit", limit, 1, 10_000);

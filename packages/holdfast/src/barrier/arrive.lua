@@ -58,7 +58,7 @@ local function trimEnds()
     redis.call('ZPOPMIN', KEYS[4], excess)
   end
 end
--- Also records the end of a party that has not arrived, so that a late copy of its request cannot arrive later.
+-- Also records the end of a party that never arrived, so that a delayed copy of its request cannot count as an arrival.
 local function keepEnd(fraction)
   redis.call('ZADD', KEYS[4], generation + fraction, owner)
   trimEnds()

@@ -85,9 +85,9 @@ export interface GrantEvent extends CallEvent {
 }
 
 /**
- * How an acquire without a lease ended.
+ * How an acquire that got no lease ended.
  *
- * - `refused`: the caller did not want to wait, or an error shows that waiting does not help
+ * - `refused`: the caller chose not to wait, or an error shows that waiting does not help
  * - `timeout`: `waitMs` has passed
  * - `aborted`: the caller's signal aborted
  * - `paused`: the lock is paused

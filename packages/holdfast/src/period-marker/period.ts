@@ -4,8 +4,8 @@ import { show } from "../core/keys.js";
 import { checkWhole } from "../core/options.js";
 
 /**
- * A period: either a length in ms that begins with each run, a whole number from 1,000 to 31,536,000,000; or a
- * calendar period in UTC, where weeks begin on Monday.
+ * A period: either a whole number of ms, 1,000 to 31,536,000,000, which begins with each run; or a calendar period in
+ * UTC, where weeks begin on Monday.
  */
 export type Period = number | "hour" | "day" | "week";
 

@@ -224,7 +224,7 @@ export class InboxHub {
       void this.#resubscribe();
     };
     this.#reopenTimer = outsideRequests(() => setTimeout(reopen, REOPEN_MS));
-    // Waiters have their own timers. Without waiters, no notification is needed.
+    // Must not keep the process alive: waiters have their own timers, and without waiters no notification is needed.
     this.#reopenTimer.unref();
   }
 

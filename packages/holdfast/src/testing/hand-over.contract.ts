@@ -1,4 +1,4 @@
-/** Tests moving a lease to another process, or that a kind without support for this refuses it. */
+/** Tests that a lease can be moved to another process, or that a kind that cannot export leases refuses. */
 import { expect, test } from "vitest";
 import { type ExportedLease, LeaseLostError, UnsupportedError } from "../index.js";
 import type { Scene } from "./subject.js";

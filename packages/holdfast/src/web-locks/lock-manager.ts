@@ -140,7 +140,7 @@ async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease):
           await lease.release();
           resolve(result);
         } catch (error) {
-          // If the outcome is unknown, the work ended within the lease, which ends by itself.
+          // Even if the release was not confirmed, the work ended while the lease was valid, and the lease will expire.
           if (wasHeld && !(error instanceof LeaseLostError)) resolve(result);
           else reject(lossOf(lease, error));
         }

@@ -57,8 +57,8 @@ export interface CacheOptions<Value = unknown> {
   readonly attemptsMax?: number | undefined;
 
   /**
-   * Maximum size of an encoded value that is stored. Callers get a larger value, but it is not stored. Whole bytes, 0 to
-   * 16,777,216.
+   * Maximum size of a stored value after encoding. A larger value is returned to callers but not stored. Whole bytes, 0
+   * to 16,777,216.
    * @default 1_048_576
    */
   readonly valueBytesMax?: number | undefined;

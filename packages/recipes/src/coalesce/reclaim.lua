@@ -2,8 +2,8 @@
   recipes/coalesce/reclaim: restore a run that a failover has lost, while its lease is still valid.
 
   Runs only while this server may not grant. Since it took over, it has granted no run, so everything on it comes from
-  the previous server or was also restored. The caller followed a run with a lower token and was followed by a run
-  with a higher one. The restored run counts as begun, with the same arrivals: calls that arrived before it stay
+  the previous server or was also restored. Earlier runs have lower tokens than the caller's, and later runs
+  have higher ones. The restored run counts as begun, with the same arrivals: calls that arrived before it stay
   superseded, and claims that joined it get its result once they have sent a request to this server.
 
   KEYS[1] lock       string, owner of the claim that runs

@@ -81,7 +81,7 @@ export class OnceBlockedError extends LockError {
   }
 }
 
-/** An earlier attempt failed, and its failure was kept because `after` returned `"keep"`. It was not run again. */
+/** An earlier attempt failed, and its failure was kept because `after` returned `"keep"`. The work was not run again. */
 export class OnceFailedError extends LockError {
   override readonly name: string = "OnceFailedError";
 

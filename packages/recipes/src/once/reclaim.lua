@@ -2,8 +2,8 @@
   recipes/once/reclaim: restore an attempt that a failover has lost, while its lease is still valid.
 
   Runs only while this server may not grant. Since it took over, no attempt has begun here, so everything on it comes
-  from the previous server or was also restored. The caller followed an attempt with a lower token and was followed
-  by one with a higher token. If the record has the caller's own token and is not running, the attempt has ended. A call
+  from the previous server or was also restored. Earlier attempts have lower tokens than the caller's, and later
+  ones have higher tokens. If the record has the caller's own token and is not running, the attempt has ended. A call
   that is over stays over, because an operator may have resolved it here. The caller sends the saved data that it knows,
   because no other attempt could save any.
 

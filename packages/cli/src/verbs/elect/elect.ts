@@ -112,7 +112,7 @@ function refuseStray({ values, command }: Call, mode: string | undefined): void 
   if (stray !== undefined) throw usageError(`--${stray} is only for candidates, and --${mode} does not campaign`);
   if (mode !== "resign") {
     const other = (["token", "message"] as const).find((flag) => values[flag] !== undefined);
-    if (other !== undefined) throw usageError(`--${other} has no meaning with --${mode}`);
+    if (other !== undefined) throw usageError(`--${other} cannot be combined with --${mode}`);
   }
 }
 

@@ -183,7 +183,7 @@ function shapeOf(values: Values, topology: string, format: string): Shape {
   if (topology === "redlock") {
     throw usageError(
       flag === "-N"
-        ? "-N does not work with --redlock: three users could each get two of three servers, and all be admitted"
+        ? "-N does not work with --redlock: three holders could each get a permit on two of three servers, and all be admitted"
         : `${flag} does not work with --redlock: there is no read-write lock on several servers`,
     );
   }

@@ -39,7 +39,7 @@ export async function giveBack(
     if (error instanceof LeaseLostError) return "lost";
     report.event("released", { outcome: "unknown" });
     const why = error instanceof StoreError ? error.message : String(error);
-    report.warn(`${plain(plan.name)} may still be held, for ${formatMs(plan.leaseMs)} at most: ${why}`);
+    report.warn(`${plain(plan.name)} may still be held for up to ${formatMs(plan.leaseMs)}: ${why}`);
     return "released";
   }
 }

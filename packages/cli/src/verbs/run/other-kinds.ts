@@ -37,7 +37,7 @@ export async function refuseOtherKinds(holdfast: Holdfast, name: string, kind: s
     const { called = other, remedy = "" } = KINDS[other] ?? {};
     const [holder] = holders;
     if (holder === undefined && waiterCount === 0) continue;
-    const who = holder === undefined ? `${waiterCount} wait for it` : `held by ${processOf(holder)}`;
+    const who = holder === undefined ? `${waiterCount} waiting` : `held by ${processOf(holder)}`;
     throw new CliError(
       EXIT.otherKind,
       `${plain(name)} is in use as ${called} (${who}), but this run requests ${KINDS[kind]?.called ?? kind}: ${kind === "election" ? "use another name" : remedy}`,
