@@ -223,7 +223,7 @@ class Orders<Value> {
   }
 
   longestFirst(): (readonly Timed<Value>[])[] {
-    // The longest order of many operations is often the same; operations that are in no order are skipped.
+    // Many operations share the same longest order; operations that are in no order are skipped.
     const orders = new Set([this.#longest]);
     this.#byOperation?.forEach((order) => {
       orders.add(order);

@@ -4,7 +4,7 @@ export interface Chance {
   between(from: number, to: number): number;
 }
 
-/** Creates a generator: a linear congruential generator modulo 2^32, of which the high bits are used. */
+/** Creates a linear congruential generator modulo 2^32; only the high bits are used. */
 export function chanceOf(seed: number): Chance {
   let state = (Math.imul(seed, 2_654_435_761) + 12_345) >>> 0;
   return {

@@ -8,8 +8,8 @@ import type { Stage } from "./stage.js";
 import type { Orders, Word } from "./worker.js";
 
 /**
- * The processes, and their number of callers per lock. ioredis resends requests that a lost connection left without a
- * reply; the other library does not.
+ * The worker processes, each with its number of callers per lock. ioredis resends requests that a lost connection left
+ * without a reply; the other library does not.
  */
 const CREW: readonly Pick<Orders, "library" | "callersPerName">[] = [
   { library: "ioredis", callersPerName: 2 },

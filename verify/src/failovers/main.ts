@@ -14,7 +14,7 @@ import { clusterStage, sentinelStage } from "./stage.js";
 /** The conditions that the sums of a successful run must meet. @returns the violated ones */
 function complaints({ grace }: Options, sums: Sums): string[] {
   const found: string[] = [];
-  if (sums.withTwoMasters > sums.failovers / 10) found.push("too often two servers were masters at once");
+  if (sums.withTwoMasters > sums.failovers / 10) found.push("two servers were masters at the same time too often");
   if (sums.withLostWrites < sums.failovers) found.push("in some failovers nothing was lost");
   if (sums.lostGrants === 0) found.push("no grant of a running lease was lost: the run shows nothing");
   if (sums.stuck > 0) found.push("some locks were never granted again");
@@ -27,7 +27,7 @@ function complaints({ grace }: Options, sums: Sums): string[] {
   if (sums.doubleGrants > 0) found.push("locks were granted twice");
   if (sums.tokensThatFell > 0) found.push("tokens did not rise");
   if (sums.refused + sums.lostThoughKnown > 0) found.push("holders lost leases that were valid");
-  if (sums.reclaimed === 0) found.push("nobody kept a lease that the failover had lost");
+  if (sums.reclaimed === 0) found.push("no holder kept a lease that the failover had lost");
   return found;
 }
 
@@ -63,7 +63,7 @@ async function play(topology: Options["topologies"][number], options: Options): 
   await stage.stop();
   const sums = judge(crew, failovers, options.leaseMs, options.grace === "auto");
   const found = complaints(options, sums);
-  if (failure !== undefined) found.push(`the run came to no end: ${String(failure)}`);
+  if (failure !== undefined) found.push(`the run did not end: ${String(failure)}`);
   const { messages, ...figures } = sums;
   const tookS = Math.round((performance.now() - beganAtMs) / 1_000);
   console.log(`${topology}, grace ${options.grace}, seed ${options.seed}, leases of ${options.leaseMs} ms, ${tookS} s`);

@@ -47,7 +47,7 @@ export async function failOver(stage: Stage, crew: Crew, chance: Chance, leaseMs
   await Promise.all(replicas.map(cutReplication));
   const cutAtMs = nowMs();
   await sleep(chance.between(300, 1_200));
-  await until("somebody is granted what no replica hears of", () =>
+  await until("a lock is granted that no replica knows of", () =>
     names.some((name) => crew.grantedAtMs(name) > cutAtMs),
   );
   const written = await offsetOf(master);

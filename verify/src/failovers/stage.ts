@@ -96,7 +96,7 @@ export async function clusterStage(): Promise<Stage> {
     replicasOf: (master) => cluster.replicasOf(cluster.node(master.id)),
     masterOf,
     nodes: cluster.nodes,
-    // The other nodes tell it that it has no slots before it accepts writes.
+    // Before it accepts writes, the other nodes tell it that it no longer owns slots.
     restart: (master) => master.restart(),
     settled: () => cluster.settled(),
     stop: () => cluster.stop(),
@@ -104,8 +104,8 @@ export async function clusterStage(): Promise<Stage> {
 }
 
 /**
- * Stops replication to this server while it otherwise keeps its role: gives it a wrong user name for its master, and
- * cuts the link.
+ * Stops replication to this server without changing its role: sets a wrong user name for its master, and cuts the
+ * link.
  */
 export async function cutReplication(replica: Node): Promise<void> {
   await replica.command("CONFIG", "SET", "masteruser", "nobody", "masterauth", "nothing");

@@ -1,5 +1,5 @@
 /**
- * A process whose callers take turns at locks and record what they rely on.
+ * A process whose callers acquire locks in turn and record what they rely on.
  *
  * It gets its settings as a JSON argument and sends records (history/records.ts) until it is told to stop. Times are
  * on the machine's monotonic clock, which all processes share.
@@ -27,7 +27,7 @@ export interface Orders {
   readonly seed: number;
 }
 
-/** A message of a worker: a record, the reason of a lost lease, or an unexpected error. */
+/** A message from a worker: a record, the reason for a lost lease, or an unexpected error. */
 export type Word =
   | { readonly record: HistoryRecord }
   | { readonly lostBecause: string; readonly leaseId: number }

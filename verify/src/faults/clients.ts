@@ -49,7 +49,7 @@ export interface Clients {
 /** The default command timeout. Shorter than most leases of the runs. */
 export const COMMAND_TIMEOUT_MS = 500;
 
-/** The most processes that start at the same time; with more, none would start within the timeout. */
+/** The maximum number of processes that start at the same time; with more, none would start within the timeout. */
 const STARTED_AT_ONCE = 4;
 
 /** Starts the clients. @throws Error  one did not start; then none is left running */

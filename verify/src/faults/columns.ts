@@ -12,7 +12,7 @@ export function hasReplicas(column: Column): boolean {
   return column === "T" || column === "C";
 }
 
-/** The release mode: a row that repeats another with background releases or retained mutexes has a suffix in its name. */
+/** The release mode of a row. Rows that repeat another row with a different release mode have a suffix. */
 export function releasesOf({ row }: Pick<Cell, "row">): Releases {
   if (row.endsWith("-retained")) return "retained";
   return row.endsWith("-background") ? "background" : "awaited";

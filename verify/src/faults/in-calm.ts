@@ -31,7 +31,7 @@ const MOST = { permits: LIMIT - 1, mode: "read" } as const;
 const LEASE_MS = 4 * PATIENCE_MS;
 const WAITERS_EACH = 2;
 const CLIENTS = 4;
-/** Clients do not poll earlier, so a client that is served before this was notified. */
+/** Clients do not poll earlier, so a client that is served before this time was notified. */
 const UNTOLD_MS = 0.8 * POLL_MS;
 const PAUSE_MS = 20;
 /** The largest count that a session sets on a latch. */
@@ -81,10 +81,10 @@ async function serves(stage: Stage, client: Client, lockName: string): Promise<s
   for (let leftMs = withinMs; leftMs > 0; leftMs = endMs - stage.nowMs()) {
     if (stage.cell.letter === "l") {
       if (await opensAlone(client, lockName, leftMs)) return undefined;
-      why = "its count was taken down, and nobody who waited was told";
+      why = "its count reached zero, but no waiter was notified";
     } else if (stage.cell.letter === "b") {
       if (await goesOnAlone(client, lockName, leftMs)) return undefined;
-      why = "it was reset, and all of its parties came";
+      why = "it was reset, and all its parties arrived";
     } else {
       const taken = await client.take({ ...WHOLE, lockName, leaseMs: stage.leaseMs, waitMs: leftMs });
       if (taken !== undefined) {
@@ -95,7 +95,7 @@ async function serves(stage: Stage, client: Client, lockName: string): Promise<s
     }
     await stage.sleep(PAUSE_MS);
   }
-  return `"${lockName}" was not granted to ${client.name} within ${withinMs} ms, which asked for all of it when nobody else did: ${why}`;
+  return `"${lockName}" was not granted to ${client.name} within ${withinMs} ms, although nobody else wanted it: ${why}`;
 }
 
 async function opensAlone(client: Client, lockName: string, waitMs: number): Promise<boolean> {
@@ -120,7 +120,7 @@ type Try = (
 /** The whole lock is released, and the waiters are served one after another, or together. */
 const wakesNext: Try = async (stage, first, others, lockName) => {
   const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
-  if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
+  if (held === undefined) return `"${lockName}" is new, but was not granted to ${first.name}: ${first.lastRefusal}`;
   const askedMs = stage.nowMs();
   const waiters = others.flatMap((client) => Array<Client>(WAITERS_EACH).fill(client));
   const served = waiters.map((client) => wait(stage, client, lockName));
@@ -132,7 +132,7 @@ const wakesNext: Try = async (stage, first, others, lockName) => {
 /** The first waiter wants the whole lock and leaves; the next waiter, for which there is room, is then granted. */
 const passesOn: Try = async (stage, first, others, lockName) => {
   const held = await first.take({ ...MOST, lockName, leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
-  if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
+  if (held === undefined) return `"${lockName}" is new, but was not granted to ${first.name}: ${first.lastRefusal}`;
   const askedMs = stage.nowMs();
   const untilMs = askedMs + POLL_MS / 2;
   const queue = `${stage.keyPrefix(lockName)}:queue`;
@@ -151,7 +151,7 @@ const passesOn: Try = async (stage, first, others, lockName) => {
 /** A waiter for which there is no room is not overtaken by the last waiter, for which there is room. */
 const keepsOrder: Try = async (stage, first, others, lockName) => {
   const held = await first.take({ ...WHOLE, lockName, leaseMs: LEASE_MS, waitMs: PATIENCE_MS });
-  if (held === undefined) return `"${lockName}" is new, and ${first.name} was not granted it: ${first.lastRefusal}`;
+  if (held === undefined) return `"${lockName}" is new, but was not granted to ${first.name}: ${first.lastRefusal}`;
   const [other = first] = others;
   const untilMs = stage.nowMs() + POLL_MS / 2;
   const tokens: Promise<number | null>[] = [];
@@ -223,7 +223,7 @@ async function wait(stage: Stage, client: Client, lockName: string): Promise<Ser
   return { client, isServed: taken !== undefined, atMs };
 }
 
-/** Null if some of them entered the queue only after the first one had polled a second time. */
+/** @returns what is wrong; null if some waiters were queued only after the first one had polled a second time */
 function told(
   lockName: string,
   served: readonly Served[],
@@ -232,18 +232,18 @@ function told(
 ): string | undefined | null {
   const never = served.find(({ isServed }) => !isServed);
   if (never !== undefined)
-    return `"${lockName}" had room for ${never.client.name} of ${served.length} waiters, which was not let in: ${never.client.lastRefusal ?? "nothing was said"}`;
+    return `"${lockName}" had room for ${served.length} waiters, but ${never.client.name} was not let in: ${never.client.lastRefusal ?? "no reason"}`;
   if (!isQueued) return null;
   const late = served.find(({ atMs }) => atMs > askedMs + UNTOLD_MS);
   return late === undefined
     ? undefined
-    : `"${lockName}" had room for ${late.client.name}, which was not told: it got in ${(late.atMs - askedMs).toFixed(0)} ms after it had asked`;
+    : `"${lockName}" had room for ${late.client.name}, which was not notified: it was granted ${(late.atMs - askedMs).toFixed(0)} ms after its call`;
 }
 
 /** Whether that many waiters are in the queue before that time. */
 async function stands(stage: Stage, key: string, count: number, untilMs: number): Promise<boolean> {
   const { servers, quorum, replicas } = stage.topology;
-  // Independent servers have no queue, so it is unknown when a client waits.
+  // Independent servers have no queue, so it is unknown whether a client waits.
   if (quorum !== undefined) return false;
   const server = replicas === undefined ? servers[0] : await replicas.master();
   while (stage.nowMs() < untilMs) {

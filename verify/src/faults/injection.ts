@@ -39,7 +39,7 @@ export interface Injection {
   unavailable?(): Promise<string | undefined>;
   /**
    * Causes the fault once, and resolves when it has ended; called repeatedly while there is time. For a cell that is
-   * expected `broken`, this directs two holders, equal tokens or torn effects as quickly as possible.
+   * expected `broken`, this causes two holders, equal tokens or torn effects as quickly as possible.
    */
   strike(stage: Stage): Promise<void>;
 }

@@ -56,7 +56,8 @@ const LAST_WORD_MS = 200;
 /** The largest difference in rate between two clocks (A1). */
 const RHO = 0.01;
 /**
- * Replies and messages of one instant arrive in any order, so this many callers may seem to have overtaken another.
+ * Replies and messages sent at the same instant arrive in any order, so this many callers may seem to have overtaken
+ * another.
  */
 const MOST_PASSED = 3;
 
@@ -112,10 +113,10 @@ export function judge(cell: Cell, given: History, { subject, commandTimeoutMs }:
   count("S1", linear.checked);
   if (linear.unknown.length > 0) notes.push(`S1 is undecided for ${linear.unknown.join(", ")}`);
   if (linear.crowded.length > 0)
-    notes.push(`S1 is left out for ${linear.crowded.join(", ")}: too much at once, or in doubt, to search`);
+    notes.push(`S1 is not judged for ${linear.crowded.join(", ")}: too many concurrent or unknown operations`);
 
   const handedOn = history.operations.filter(isHandedOn).length;
-  if (handedOn > 0) notes.push(`${handedOn} leases were handed on by the caller before, without a request`);
+  if (handedOn > 0) notes.push(`${handedOn} leases were handed on by the previous caller, without a request`);
   const shown = breachesOf(found, history, cell.id);
   return {
     breaches: shown.breaches,
@@ -173,8 +174,8 @@ function loss(history: History): SweepResult {
 }
 
 /**
- * S4, as far as a peer can report: a peer without `isHeld` reports nothing wrong, and one without a signal none too
- * late.
+ * S4, limited to what a subject can report: without `isHeld` it cannot be wrong about anything, and without a signal
+ * it cannot report a loss too late.
  */
 function saidLoss(result: SweepResult, subject: string, letter: Letter): SweepResult[] {
   const { held, signal } = wordsOf(subject);
@@ -213,7 +214,7 @@ function liveness({ letter }: Cell, history: History, commandTimeoutMs: number):
 
 /**
  * For X3: a waiter whose grant came so late that it had to poll again was first granted at its turn. The only record
- * of that is that a reply arrived long before the return.
+ * of this is a reply that arrived long before the return.
  */
 function grantedBefore({ operations }: History): Missed[] {
   return operations

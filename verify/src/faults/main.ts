@@ -22,7 +22,7 @@ function list(): string {
     .join("\n");
 }
 
-/** Pairs subjects with cells. With `isSideBySide`, Holdfast takes only its peers' cells, and the order is by cell. */
+/** Pairs subjects with cells. With `isSideBySide`, Holdfast runs only its peers' cells, ordered by cell. */
 function pairs({ cells, isSideBySide }: Options, subjects: readonly Subject[]): Pick<CellOrder, "cell" | "subject">[] {
   const peers = subjects.filter(({ name }) => !isHoldfast(name));
   const taken = new Map(peers.map((peer) => [peer.name, peerCells(peer, cells)]));

@@ -8,7 +8,7 @@
 import type { Cell, Column, Expectation, Judged, Letter } from "./cell.js";
 import { isQuorum } from "./columns.js";
 
-/** A class of faults; the quick run takes a cell of each. */
+/** A class of faults; the quick run includes a cell of each. */
 export type FaultClass = "client" | "network" | "server" | "durability" | "clock" | "failover" | "operator";
 
 /** One row of the matrix. */
@@ -131,7 +131,10 @@ const QUORUM_LINES: readonly Line[] = [
   ["K8", "durability", "one voter forgets a long lease, others that know it are cut off", "· · · · · m0 m0"],
 ];
 
-/** Rows with clients that hold via `run`, which does not await the release, and in one row also retain the mutex; and a row of plain releases. */
+/**
+ * Rows whose clients hold via `run`, which does not await the release; in one row they also retain mutexes. And a row of
+ * plain releases.
+ */
 const BACKGROUND_LINES: readonly Line[] = [
   ["J03-background", "client", "random kills on one hot name, releases in the background", "mf0 · s0 m0 m0 · ·"],
   ["J10-background", "network", "reply lost after the script ran, releases in the background", "mw0 · · · · · ·"],

@@ -120,7 +120,7 @@ function selected({ cells, rows, columns, quick, peers }: Selection): Cell[] {
       (columnNames === undefined || columnNames.has(column)) &&
       (quickIds === undefined || quickIds.has(id)),
   );
-  if (meant.length === 0) throw new RangeError("no cell is meant");
+  if (meant.length === 0) throw new RangeError("the options select no cell");
   return meant;
 }
 

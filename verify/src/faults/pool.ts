@@ -15,7 +15,7 @@ import { isLiveness } from "./matrix.js";
 import type { RunSettings } from "./run.js";
 import type { CellVerdict } from "./verdict.js";
 
-/** A message of the process of a cell. */
+/** A message from the process of a cell. */
 export type CellMessage =
   | { readonly type: "progress"; readonly operations: number; readonly faults: number }
   | { readonly type: "verdict"; readonly verdict: CellVerdict };
@@ -60,7 +60,7 @@ export class Pool {
     let crowd: Promise<CellVerdict> | undefined;
     const play = async (order: CellOrder): Promise<CellVerdict> => {
       while (crowd !== undefined) await crowd;
-      // Cells that measure bounds run alone as well.
+      // Cells that measure bounds run alone too.
       const isCrowd = CROWDED.has(order.cell.row) || isLiveness(order.cell);
       const others = isCrowd ? [...underWay] : [];
       const playing = Promise.all(others).then(() => this.#runOne(order));

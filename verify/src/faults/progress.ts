@@ -1,24 +1,24 @@
-/** How far a run is, in one line: rewritten in place on a terminal, and every ten seconds a new one elsewhere. */
+/** The progress of a run in one line: rewritten in place on a terminal, otherwise printed every ten seconds. */
 import type { CellOrder, Watcher } from "./pool.js";
 import type { CellVerdict } from "./verdict.js";
 
 const EVERY_MS = 10_000;
 const EVERY_ON_TERMINAL_MS = 500;
 
-/** Where the line goes. */
+/** The output stream. */
 export interface Screen {
   readonly isTTY?: boolean;
   readonly columns?: number;
   write(text: string): unknown;
 }
 
-/** See the file header. */
+/** Shows the progress of a run. */
 export class Progress implements Watcher {
   readonly verdicts: CellVerdict[] = [];
   readonly #screen: Screen;
   readonly #now: () => number;
   readonly #beganMs: number;
-  /** Of cells under way, by cell, seed and subject. */
+  /** The counts of running cells, by cell, seed and subject. */
   readonly #underWay = new Map<string, { readonly operations: number; readonly faults: number }>();
   readonly #expectedCount: number | undefined;
   readonly #endsMs: number | undefined;
@@ -36,13 +36,13 @@ export class Progress implements Watcher {
     this.#endsMs = endsMs;
   }
 
-  /** From now on it is shown. */
+  /** Starts to show the line. */
   start(): void {
     const everyMs = this.#screen.isTTY === true ? EVERY_ON_TERMINAL_MS : EVERY_MS;
     this.#timer = setInterval(() => this.#show(), everyMs);
   }
 
-  /** No more; the line is left as it is. */
+  /** Stops, and clears the line on a terminal. */
   stop(): void {
     clearInterval(this.#timer);
     if (this.#screen.isTTY === true) this.#screen.write("\r\u001b[K");
@@ -57,7 +57,7 @@ export class Progress implements Watcher {
     this.verdicts.push(verdict);
   }
 
-  /** The line. */
+  /** The current line. */
   text(): string {
     const runs = [...this.verdicts, ...this.#underWay.values()];
     const operations = runs.reduce((sum, run) => sum + run.operations, 0);
@@ -90,7 +90,7 @@ export class Progress implements Watcher {
   }
 }
 
-/** As people say it: `12 s`, `3 min 20 s`. */
+/** A duration such as `12 s` or `3 min 20 s`. */
 export function showDuration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;

@@ -28,7 +28,7 @@ export async function lookAtKeys(open: OpenStage): Promise<Breach[]> {
   const before = await contents(stage);
   for (const record of scansOf(before, names, stage.nowMs())) open.record(record);
   for (const { key, leftMs } of before) {
-    if (leftMs === -1) breaches.push({ property: "L7", lockName: key, message: `${key} is kept for ever` });
+    if (leftMs === -1) breaches.push({ property: "L7", lockName: key, message: `${key} is kept forever` });
   }
   if (!isTimely(stage.cell)) return breaches;
   await stage.sleep(longestLeaseMs(open.records()) * 1.01 + SLACK_MS);
@@ -62,7 +62,7 @@ export async function lookAtListeners(stage: Stage): Promise<Breach[]> {
         .split("\n")
         .filter((line) => !/\bname=sentinel-/.test(line))
         .filter((line) => /\bcmd=(?:evalsha|eval|s?subscribe|script)/i.test(line));
-      return [...channels.map((channel) => `channel ${channel} is listened to`), ...connections];
+      return [...channels.map((channel) => `channel ${channel} has a subscriber`), ...connections];
     };
     // The server notices a closed socket at its next check, so this polls.
     const endMs = stage.nowMs() + ENDS_WITHIN_MS;

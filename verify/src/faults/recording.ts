@@ -27,7 +27,7 @@ export function readLeft(file: string): Left {
   return leftOf(readFileSync(file, "utf8"));
 }
 
-/** Like `readLeft`, for a text. */
+/** Like `readLeft`, for the content of a file. */
 export function leftOf(text: string): Left {
   const lines = text.split("\n");
   // After the last line break there is nothing, or a line that a kill has truncated.
@@ -59,7 +59,7 @@ export function leftOf(text: string): Left {
         acknowledged.add(`${line.resource} ${line.value}`);
         break;
       default:
-        throw new SyntaxError(`line ${index + 1} is of no known sort`);
+        throw new SyntaxError(`line ${index + 1} is of an unknown type`);
     }
   });
   return { records: [...operations.values(), ...records], acknowledged };

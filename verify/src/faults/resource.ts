@@ -55,7 +55,7 @@ export class GuardedResource {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** All requested effects so far, without acknowledgments, of which the resource does not know. */
+  /** All requested effects so far. Whether a client received the reply is unknown here. */
   get effects(): readonly Effect[] {
     return this.#effects;
   }

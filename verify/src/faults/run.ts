@@ -65,7 +65,7 @@ export async function runCell(
     notes,
   });
   const injection = parts.injection(cell);
-  if (injection === undefined) return { verdict: done("void", ["nobody has written this fault"]), records: [] };
+  if (injection === undefined) return { verdict: done("void", ["this fault is not implemented"]), records: [] };
   const missing = await injection.unavailable?.();
   if (missing !== undefined) return { verdict: done("unavailable", [missing]), records: [] };
 

@@ -14,7 +14,7 @@ export interface ServerHandle {
   command(...words: (string | number)[]): Promise<unknown>;
   freeze(): void;
   resume(): void;
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
   /** Sends SHUTDOWN, as configured. */
   shutdown(): Promise<void>;
@@ -89,7 +89,7 @@ export interface ReplicaControls {
   master(): Promise<ServerHandle>;
   /** The running replicas of the current `master`. */
   replicas(): Promise<readonly ServerHandle[]>;
-  /** Whether a lock of that name is stored on the first server, while that is a master. */
+  /** Whether the lock is stored on the first server while that is a master. */
   isOnFirst(lockName: string): boolean;
   /**
    * Makes the sentinels or nodes promote another server, with the old master alive or dead. @returns the new master
@@ -157,7 +157,7 @@ export interface FaultProxy {
   answerError(matches: Matches, text: string): Promise<void>;
   /** Resolves when the next matching request arrives, and forwards it: for a fault at that moment. */
   meet(matches: Matches): Promise<void>;
-  /** Removes the faults that have not met their request; their promises stay pending. */
+  /** Removes the faults whose request has not come; their promises stay pending. */
   disarm(): void;
   /** Closes all connections, and forwards new ones to another server. */
   lead(targetPort: number): void;
@@ -233,7 +233,7 @@ export interface Client {
   stepWall(offsetMs: number): Promise<void>;
   freeze(): void;
   resume(): void;
-  /** Sends SIGKILL and records the fault. `start` starts a new process of the same name. */
+  /** Sends SIGKILL and records the fault. `start` starts a new process with the same name. */
   kill(): Promise<void>;
   /** Ends without any message: process exit, or an uncaught error. */
   vanish(how: "exit" | "error"): Promise<void>;

@@ -74,7 +74,7 @@ export interface Renewal {
   readonly lockName: string;
   readonly leaseMs: number;
   /**
-   * Settles when it is answered or given up, and never rejects; the result says whether it was refused or is unknown.
+   * Settles when the renewal is answered or given up. Never rejects; the result says whether it was refused or is unknown.
    */
   readonly ended: Promise<undefined | Refused>;
 }

@@ -9,9 +9,9 @@ import type { Operation } from "./records.js";
 
 /** Limits for one lock name. */
 export interface HygieneCaps {
-  /** The most concurrent operations. More make the search wider. */
+  /** The maximum number of concurrent operations. More make the search wider. */
   readonly concurrent: number;
-  /** The most operations with an unknown outcome. Each makes every later step of the search wider. */
+  /** The maximum number of operations with an unknown outcome. Each makes every later step of the search wider. */
   readonly openInfo: number;
 }
 
@@ -53,7 +53,7 @@ export class OpenOperations {
 /** The concurrency in the history of a lock name. */
 export interface Width {
   readonly lockName: string;
-  /** The most concurrent operations with a known outcome. */
+  /** The maximum number of concurrent operations with a known outcome. */
   readonly concurrent: number;
   readonly openInfo: number;
 }

@@ -51,13 +51,13 @@ function isRecord(value: unknown): value is HistoryRecord {
   return typeof value.type === "string" && Object.hasOwn(REQUIRED, value.type);
 }
 
-/** A whole history as text, one line per record. */
+/** Serializes a history, one line per record. */
 export function writeHistory(records: Iterable<HistoryRecord>): string {
   return Array.from(records, (record) => `${writeRecord(record)}\n`).join("");
 }
 
 /**
- * Parses the records of a text. Skips empty lines, and a truncated last line, which a killed recorder may leave.
+ * Parses a serialized history. Skips empty lines, and a truncated last line, which a killed recorder may leave.
  *
  * @throws SyntaxError  another line is not a record; the message has its number
  */

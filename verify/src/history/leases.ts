@@ -3,7 +3,7 @@
  *
  * A holder relies on a lease from the return of its acquire until it is released, `validUntilMs` has passed, or the
  * lease itself reported its end, as after a clock step. Each later `validUntilMs` (from an extend, or from a sample
- * that reports the lease as held) prolongs that.
+ * that reports the lease as held) extends that time.
  */
 import { groupBy, type History } from "./history.js";
 import type { Held, Mode, Operation } from "./records.js";

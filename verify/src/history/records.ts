@@ -1,12 +1,12 @@
 /**
- * What a run leaves behind: one record per operation, and what else happened around it.
+ * The records of a run: one per operation, and one per other event.
  *
- * Everything that judges a run reads these records and nothing else, so the simulation, the fault runs and a
- * test written by hand are judged by the same code. All instants are milliseconds on one monotonic clock of the
- * recorder, which it does not share with the library: a fault in a clock cannot bend the record.
+ * All judges read only these records, so the simulation, the fault runs and handwritten tests are judged by the same
+ * code. All instants are in ms on one monotonic clock of the recorder. The library does not use that clock, so a clock
+ * fault cannot distort the record.
  */
 
-/** What is locked, as the library calls it. */
+/** The kind of lock, named as in the library. */
 export type Kind =
   | "mutex"
   | "reentrant-mutex"
@@ -19,7 +19,7 @@ export type Kind =
   | "count-down-latch"
   | "barrier";
 
-/** What was asked of the lock. `enqueue`, `leave` and `die` occur only in what models/fifo.ts makes of a history. */
+/** The requested operation. `enqueue`, `leave` and `die` occur only in the operations that models/fifo.ts derives. */
 export type Verb =
   | "acquire"
   | "extend"
@@ -40,80 +40,83 @@ export type Verb =
   | "leave"
   | "die";
 
-/** `ok`: success was reported. `no`: definitely refused, without effect. `info`: anything else, so perhaps done. */
+/** `ok`: success was reported. `no`: definitely refused, without effect. `info`: unknown, so it may have taken effect. */
 export type Outcome = "ok" | "no" | "info";
 
 /**
  * Why an operation was refused.
  *
- * - `busy`: the lock answered that another client has it, once or until the time to wait was over
- * - `gave-up`: it waited in the queue until its deadline or its abort, so a grant may have crossed its leaving
- * - `not-owner`: the lock answered that the caller does not hold it, even if no other client was granted it since
- * - `not-sent`: refused in the caller's process, nothing reached the server
+ * - `busy`: the lock replied that another client has it, once or until the wait limit
+ * - `gave-up`: it waited in the queue until its deadline or abort; a grant may have been made just as it left
+ * - `not-owner`: the lock replied that the caller does not hold it, even if it was granted to no other client since
+ * - `not-sent`: refused in the caller's process; nothing reached the server
  */
 export type Refusal = "busy" | "gave-up" | "not-owner" | "not-sent";
 
-/** Whether a lease on a read-write lock shares it. */
+/** The mode of a lease on a read-write lock: shared or exclusive. */
 export type Mode = "read" | "write";
 
-/** What an operation was given. What does not apply to its verb is absent. */
+/** The arguments of an operation. Those that do not apply to its verb are absent. */
 export interface Arguments {
-  /** Length of the lease on the server. Absent for an acquire that was handed over locally and began no new lease. */
+  /** The length of the lease on the server. Absent for an acquire that was handed over locally without a new lease. */
   readonly leaseMs?: number;
-  /** How long the server may keep it at most, where that is more: who adopts a lease has what is left of it. */
+  /** The longest time for which the server may keep the lease, if that is more: an adopted lease has its own rest. */
   readonly longestMs?: number;
-  /** How long it was willing to wait; absent means forever. */
+  /** The wait limit; absent means forever. */
   readonly waitMs?: number;
   /** When its signal was aborted. */
   readonly abortedAtMs?: number;
-  /** Permits wanted or given back, or the new limit of a resize. Absent means one. */
+  /** The number of permits acquired or released, or the new limit of a resize. Absent means one. */
   readonly permits?: number;
   readonly mode?: Mode;
-  /** Whether it ends all holds and is granted before all who wait. */
+  /** Whether it ends all holds and is granted before all waiters. */
   readonly steals?: boolean;
-  /** The count set, or how much is counted down. Absent means one. */
+  /** The count to set, or the amount to count down. Absent means one. */
   readonly count?: number;
-  /** Under which id a count-down counts once. */
+  /** The id under which a count-down counts only once. */
   readonly callerId?: string;
 }
 
 /**
  * One call of a verb.
  *
- * Renewals that the library makes by itself are recorded as `extend` too: the models judge the end of a lease on
- * the server by them.
+ * Automatic renewals are recorded as `extend` too, because the models need them to know when a lease ends on the
+ * server.
  */
 export interface Operation {
   readonly type: "operation";
   /** Unique in its history. */
   readonly id: number;
   readonly process: string;
-  /** Rises each time the process of this name is started again. */
+  /** Increases each time the process with this name is restarted. */
   readonly incarnation: number;
   readonly lockName: string;
   readonly kind: Kind;
   readonly verb: Verb;
   readonly args: Arguments;
   readonly callMs: number;
-  /** Infinity if it never returned; an `info` operation may have a return and take effect after it all the same. */
+  /** Infinity if it never returned. An `info` operation may have returned and still take effect later. */
   readonly returnMs: number;
   readonly outcome: Outcome;
   readonly refusal?: Refusal;
-  /** Id of the claim, as the server knows the holder. */
+  /** The id of the claim, by which the server knows the holder. */
   readonly owner: string;
-  /** Id of the acquire whose lease this is about; for an acquire its own id. */
+  /** The id of the acquire that began this lease; for an acquire its own id. */
   readonly leaseId: number;
   /** Null if there is none or it is unknown. */
   readonly token: number | null;
-  /** Until when the library says the lease can be relied upon, on the recorder's clock; null if it said nothing. */
+  /** The reported end of validity, on the recorder's clock; null if nothing was reported. */
   readonly validUntilMs: number | null;
-  /** What a count or count-down answered; of a barrier which generation passed, broke or began; how many a signal reached. */
+  /**
+   * The result of a count or count-down; for a barrier, the generation that passed, broke or began; for a signal, the
+   * number of reached waiters.
+   */
   readonly result?: number;
-  /** As which of its parties the caller passed a barrier; absent if it did not. */
+  /** The caller's index among the parties that passed a barrier; absent if it did not pass. */
   readonly index?: number;
   /**
-   * When an answer of the server that says so reached the process of an `ok` operation; null if none had when the
-   * operation returned; absent if this was not observed.
+   * When a confirming reply reached the process of an `ok` operation; null if none had when the operation returned;
+   * absent if this was not observed.
    */
   readonly answeredMs?: number | null;
   /** When the proxy saw the request of an `info` operation delivered to the server; absent if it was not seen. */
@@ -129,7 +132,7 @@ export interface Lost {
   readonly leaseId: number;
 }
 
-/** What the lease said of itself when it was asked. */
+/** A sample of what the lease reports about itself. */
 export interface Held {
   readonly type: "held";
   readonly atMs: number;
@@ -138,21 +141,21 @@ export interface Held {
   readonly leaseId: number;
   readonly isHeld: boolean;
   readonly token: number | null;
-  /** As in an operation; null if the sample does not know it. */
+  /** As in an operation; null if the sample has no such value. */
   readonly validUntilMs: number | null;
 }
 
-/** One turn of a process's event loop that was seen to run. Between two turns it was idle or stood still. */
+/** One observed turn of a process's event loop. Between two turns, the process was idle or did not run. */
 export interface Turn {
   readonly type: "turn";
   readonly process: string;
   readonly beganMs: number;
   readonly endedMs: number;
-  /** True if the process had no time left after it to do what was due. */
+  /** True if the process then had no time left to do what was due. */
   readonly wasInterrupted?: boolean;
 }
 
-/** The server's word that an acquire is in the queue reached its caller. */
+/** A reply that an acquire is queued reached its caller. */
 export interface Enqueued {
   readonly type: "enqueued";
   readonly atMs: number;
@@ -160,7 +163,7 @@ export interface Enqueued {
   readonly operationId: number;
 }
 
-/** A waiter that the server may have taken for dead from `atMs` on: it missed its heartbeat, or had no ear. */
+/** A waiter that the server may consider dead from `atMs` on: it did not poll in time, or had no subscriber. */
 export interface Missed {
   readonly type: "missed";
   readonly atMs: number;
@@ -168,25 +171,25 @@ export interface Missed {
   readonly operationId: number;
 }
 
-/** An access to the resource that the lock guards, in the order in which the resource saw it. */
+/** A write to the protected resource, in the order in which the resource received it. */
 export interface Effect {
   readonly type: "effect";
   readonly atMs: number;
   readonly resource: string;
-  /** A counter of the resource, which rises with every effect that it saw, accepted or not. */
+  /** The resource's counter, which increases with every received effect, accepted or not. */
   readonly sequence: number;
   readonly process: string;
   readonly lockName: string;
   readonly leaseId: number;
   readonly token: number | null;
   readonly isAccepted: boolean;
-  /** Whether the writer heard that it was accepted. */
+  /** Whether the writer received the reply that it was accepted. */
   readonly isAcknowledged: boolean;
-  /** What was added; unique per resource. */
+  /** The added value; unique per resource. */
   readonly value: string;
 }
 
-/** What the guarded thing holds at the end. */
+/** The values in the protected resource at the end. */
 export interface FinalState {
   readonly type: "final-state";
   readonly resource: string;
@@ -202,11 +205,11 @@ export interface Observation {
   readonly lockName: string;
   /** Null if the lock was free. */
   readonly owner: string | null;
-  /** Until when the server will keep it, on the recorder's clock; null without a holder. */
+  /** When its lease ends on the server, on the recorder's clock; null without a holder. */
   readonly expiresAtMs: number | null;
 }
 
-/** The owners found in any key of a lock, holding or waiting. */
+/** The owners found in all keys of a lock, holding or waiting. */
 export interface KeyScan {
   readonly type: "key-scan";
   readonly atMs: number;
@@ -216,30 +219,30 @@ export interface KeyScan {
   readonly isReachable: boolean;
 }
 
-/** A fault from the list J01 to J38, and how we know that it struck. */
+/** A fault from the list J01 to J38, with the proof that it struck. */
 export interface Fault {
   readonly type: "fault";
   readonly id: string;
   readonly beganMs: number;
-  /** Infinity for what has no end, such as a kill. */
+  /** Infinity for a fault without an end, such as a kill. */
   readonly endedMs: number;
   /** The process or server it struck. */
   readonly target: string;
-  /** What was observed. Null means nothing, so the run proves nothing. */
+  /** What was observed. Null: nothing was, so the run proves nothing. */
   readonly proof: string | null;
   /** The known requests that it delayed. */
   readonly late?: readonly LateRequest[];
 }
 
-/** A request that reached the server late, when its caller no longer waited for an answer. */
+/** A request that reached the server when its caller no longer waited for the reply. */
 export interface LateRequest {
-  /** When it was passed on to the server. */
+  /** When it was forwarded to the server. */
   readonly atMs: number;
-  /** Its words, with the names of scripts for their hashes. */
+  /** The words of the request, with script names instead of hashes. */
   readonly words: readonly string[];
 }
 
-/** What a server said of itself. */
+/** What a server reports about itself. */
 export interface Server {
   readonly type: "server";
   readonly atMs: number;

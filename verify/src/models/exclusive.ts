@@ -1,9 +1,9 @@
 /**
- * The machine behind the five models of a lock that one owner holds at a time.
+ * The state machine of the five models of a lock that one owner holds at a time.
  *
- * Five rows of the Hazelcast workload of jepsen-io/jepsen (hazelcast/src/jepsen/hazelcast.clj) differ only in what is
- * compared: the owner, the count, the token. It departs from them by leases that end (server-lease.ts), by refusals
- * that must have a reason, and by extend.
+ * Five models of the Hazelcast workload of jepsen-io/jepsen (hazelcast/src/jepsen/hazelcast.clj) differ only in what
+ * they compare: the owner, the count, the token. This code adds leases that end (server-lease.ts), refusals that need
+ * a reason, and extend.
  */
 import type { Model } from "../checker/index.js";
 import type { Operation } from "../history/records.js";
@@ -20,18 +20,18 @@ import {
 } from "./server-lease.js";
 import { type JudgedOperation, unknownVerb } from "./timed.js";
 
-/** What a row of the table compares. */
+/** What a model compares. */
 export interface ExclusiveRules {
   readonly name: string;
-  /** False treats all callers as one, so that only held or free is left. */
+  /** False treats all callers as one, so that only held and free are distinguished. */
   readonly comparesOwners: boolean;
-  /** How often the owner may hold it at once. */
+  /** How many times the owner may hold it at the same time. */
   readonly maxHold: number;
   readonly comparesTokens: boolean;
   readonly expiry: ExpiryRules;
 }
 
-/** Who holds an exclusive lock. */
+/** The holder of an exclusive lock. */
 export interface Holding {
   readonly owner: string;
   readonly count: number;
@@ -40,19 +40,19 @@ export interface Holding {
   readonly lease: ServerLease;
 }
 
-/** An exclusive lock between two operations. */
+/** The state of an exclusive lock between two operations. */
 export interface Exclusive {
   readonly holding: Holding | null;
   /** Highest token seen so far, 0 before the first. */
   readonly highest: number;
 }
 
-/** An exclusive lock by the given rules. */
+/** The model of an exclusive lock with these rules. */
 export function exclusive(rules: ExclusiveRules): Model<Exclusive, JudgedOperation> {
   return {
     name: rules.name,
     initial: { holding: null, highest: 0 },
-    // Without owners, the caller that releases may be another than the one that was granted it.
+    // Without owners, a different caller than the holder may release.
     step: (state, operation) => step(rules, state, rules.comparesOwners ? operation : { ...operation, isKept: false }),
     key: ({ holding, highest }) =>
       holding === null
@@ -61,7 +61,7 @@ export function exclusive(rules: ExclusiveRules): Model<Exclusive, JudgedOperati
   };
 }
 
-/** The rules of a row in which nothing is given. */
+/** Rules with defaults for everything that is not given. */
 export function rulesOf(name: string, rules: Partial<Omit<ExclusiveRules, "name">>): ExclusiveRules {
   return { name, comparesOwners: true, maxHold: 1, comparesTokens: false, expiry: EXPIRY, ...rules };
 }
@@ -108,14 +108,14 @@ function again(
   const token = rules.comparesTokens ? operation.token : null;
   const isSame = token === null || token === holding.token || (holding.token === null && token > highest);
   if (!isSame) return [];
-  // The implementation decides whether a re-entry starts the lease again.
+  // An implementation may or may not restart the lease at a nested acquire.
   const lease = eitherLease(holding.lease, serverLease(operation, rules.expiry));
   const count = holding.count + 1;
   const known = token ?? holding.token;
   return [{ holding: { ...holding, count, token: known, lease }, highest: Math.max(highest, known ?? 0) }];
 }
 
-/** Refused because another caller had it. One that still waited may have had it for a moment and given it back. */
+/** Refused because another caller had it. A waiter that gave up may have held it briefly and released it. */
 function refuseAcquire(rules: ExclusiveRules, state: Exclusive, operation: JudgedOperation): Exclusive[] {
   if (operation.refusal === "gave-up") return [state, ...acquire(rules, state, { ...operation, token: null })];
   const { holding } = state;
@@ -141,7 +141,7 @@ function release(rules: ExclusiveRules, state: Exclusive, operation: JudgedOpera
   return [{ ...state, holding: { ...holding, count: holding.count - 1 } }];
 }
 
-/** Refused because the caller had it no longer, or never. */
+/** Refused because the caller no longer held it, or never did. */
 function refuseOwner(rules: ExclusiveRules, state: Exclusive, operation: JudgedOperation): Exclusive[] {
   const { holding } = state;
   if (holding === null || !rules.comparesOwners || !isOwn(rules, holding, operation)) return [state];

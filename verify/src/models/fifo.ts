@@ -1,9 +1,9 @@
 /**
- * The owner-aware lock with a queue, first come, first served.
+ * The owner-aware lock with a queue: first come, first served.
  *
- * Ours. A grant goes to the head of the queue, or to a caller that never queued if the queue is empty. Somebody who
- * gives up leaves; somebody who dies, or seems dead to the server, may be passed over from then on, so `die` is an
- * operation of unknown outcome.
+ * Holdfast's own model. A grant goes to the head of the queue or, if the queue is empty, to a caller that never queued.
+ * A waiter that gives up leaves. A waiter that crashes, or that the server considers dead, may be skipped from then on,
+ * so `die` is an operation with an unknown outcome.
  */
 import type { Model } from "../checker/index.js";
 import type { History } from "../history/history.js";
@@ -11,14 +11,14 @@ import type { Operation } from "../history/records.js";
 import { type Exclusive, exclusive, rulesOf } from "./exclusive.js";
 import { EXPIRY, type ExpiryRules } from "./server-lease.js";
 
-/** A fair lock between two operations. */
+/** The state of a fair lock between two operations. */
 export interface Fifo {
   readonly lock: Exclusive;
-  /** Owners that wait, the next one first. */
+  /** The waiting owners, the next one first. */
   readonly queue: readonly string[];
 }
 
-/** An exclusive lock that is granted in the order of the queue. Takes the operations that `fifoOperations` makes. */
+/** An exclusive lock that is granted in queue order. Its operations come from `fifoOperations`. */
 export function fifo(expiry: ExpiryRules = EXPIRY): Model<Fifo, Operation> {
   const lock = exclusive(rulesOf("fifo", { expiry }));
   const without = ({ queue }: Fifo, { owner }: Operation): string[] => queue.filter((waiter) => waiter !== owner);
@@ -31,7 +31,7 @@ export function fifo(expiry: ExpiryRules = EXPIRY): Model<Fifo, Operation> {
     return withLock({ ...state, queue: without(state, operation) }, operation);
   }
 
-  /** A caller that gave up may have been granted it while it was still in the queue; leaving the queue gives it back. */
+  /** A caller that gave up may have been granted the lock while still queued; leaving the queue releases it. */
   function crossed(state: Fifo, operation: Operation): Fifo[] {
     if (!state.queue.includes(operation.owner)) return [state];
     return [state, ...grant(state, { ...operation, outcome: "ok" })];
@@ -65,10 +65,10 @@ export function fifo(expiry: ExpiryRules = EXPIRY): Model<Fifo, Operation> {
 }
 
 /**
- * What the model above steps over: each acquire with its place in the queue, if it took one.
+ * The operations for `fifo`: each acquire with its queue place, if it had one.
  *
- * Acknowledged, an enqueue took effect by then; without an acknowledgement nobody knows whether it did. The other
- * verbs stay as they are.
+ * An acknowledged enqueue took effect before the acknowledgment; otherwise it is unknown whether it did. Operations
+ * with other verbs are unchanged.
  */
 export function fifoOperations(history: History, lockName: string): Operation[] {
   const enqueuedAt = new Map(history.enqueued.map(({ operationId, atMs }) => [operationId, atMs]));
@@ -99,7 +99,7 @@ function died(operation: Operation, diedMs: number): Operation {
   return { ...operation, verb: "die", outcome: "info", callMs, returnMs: Number.POSITIVE_INFINITY };
 }
 
-/** A kill has no end; anything else the process can come back from. */
+/** A kill is a fault without an end; a process survives all others. */
 function killedAt({ faults }: History, { process, callMs, returnMs }: Operation): number | undefined {
   return faults.find(
     ({ target, beganMs, endedMs }) =>

@@ -4,12 +4,12 @@ import { type ExpiryRules, leaseKey, mayBeOver, type ServerLease } from "./serve
 /** One holder's part of a lock that several may share. */
 export interface Share {
   readonly owner: string;
-  /** Permits, or how often it is held. */
+  /** The number of permits, or of nested holds. */
   readonly count: number;
   readonly lease: ServerLease;
 }
 
-/** The shares, sorted so that the same holders have the same text. */
+/** The shares as a sorted string, so that equal holders have equal keys. */
 export function sharesKey(shares: readonly Share[]): string {
   return shares
     .map(({ owner, count, lease }) => `${owner} ${count} ${leaseKey(lease)}`)
@@ -17,21 +17,21 @@ export function sharesKey(shares: readonly Share[]): string {
     .join("\n");
 }
 
-/** The shares with this one in place of its owner's, or without its owner's if it has no count. */
+/** Replaces the owner's share, or removes it if the count is 0. */
 export function withShare(shares: readonly Share[], share: Share): Share[] {
   const others = shares.filter(({ owner }) => owner !== share.owner);
   return share.count > 0 ? [...others, share] : others;
 }
 
-/** How many a lock's holders have together. */
+/** The sum of all counts. */
 export function total(shares: readonly Share[]): number {
   return shares.reduce((sum, { count }) => sum + count, 0);
 }
 
 /**
- * What can be left of the shares when some have expired, so that at most `most` remain in count.
+ * The shares that may be left if enough of them have expired that their counts sum up to at most `most`.
  *
- * Only smallest sets expire: whatever else may be over can still be found so by the operation that needs it.
+ * Only minimal sets expire: any other lease that may be over can expire later, in the operation that needs it.
  */
 export function expiredDownTo(
   shares: readonly Share[],

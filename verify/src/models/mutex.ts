@@ -6,8 +6,8 @@ import { EXPIRY, type ExpiryRules } from "./server-lease.js";
 /**
  * Held or free, without its holder: an acquire needs a free lock, a release a held one.
  *
- * After "mutex" of the Hazelcast workload of jepsen-io/jepsen. A refused release proves nothing here, because it is
- * refused for its owner.
+ * Based on "mutex" of the Hazelcast workload of jepsen-io/jepsen. A refused release proves nothing here, because the
+ * reason is its owner.
  */
 export function mutex(expiry: ExpiryRules = EXPIRY): Model<Exclusive, Operation> {
   return exclusive(rulesOf("mutex", { comparesOwners: false, expiry }));

@@ -1,15 +1,15 @@
 /**
  * When the server may, and when it must, have ended a lease.
  *
- * The clock of the server is not in the history, only the moments between which it set the lease. So the end of a
- * lease is a span, and every model asks two questions of it: may it be over by now, and may it still run. The bounds
- * are pairwise, one operation against one lease; they refuse no legal history, and could accept one that a solver over
- * all instants at once would refuse.
+ * The history does not contain the server's clock, only two instants between which the server set the lease. So the end
+ * of a lease is a time span, and every model asks two questions: may it have ended, and may it still run? Each bound
+ * compares one operation with one lease. No legal history is refused, but an illegal one may be accepted that a solver
+ * over all instants would refuse.
  */
 import type { Operation } from "../history/records.js";
 import type { JudgedOperation } from "./timed.js";
 
-/** A time in which the server is not held to its clock. */
+/** A time in which the server's clock is not reliable. */
 export interface Unbounded {
   readonly beganMs: number;
   readonly endedMs: number;
@@ -20,17 +20,17 @@ export interface Unbounded {
   readonly expiry: "early" | "late";
 }
 
-/** How the end of a lease on the server follows from what its client saw. */
+/** How to derive the end of a lease on the server from what its client observed. */
 export interface ExpiryRules {
-  /** Largest difference of two clocks' rates. */
+  /** The largest difference between the rates of two clocks. */
   readonly rho: number;
   readonly unbounded: readonly Unbounded[];
 }
 
-/** The rates of the assumption A1 as the library reckons with it, and a server without faults. */
+/** The rate difference of assumption A1, as in the library, and a server without clock faults. */
 export const EXPIRY: ExpiryRules = Object.freeze({ rho: 0.01, unbounded: Object.freeze([]) });
 
-/** The span in which the server ends a lease by itself, and when it may have begun it; `earliestMs` Infinity: never. */
+/** The earliest start of a lease, and the span in which the server ends it; `earliestMs` Infinity: it does not. */
 export interface ServerLease {
   readonly fromMs: number;
   readonly earliestMs: number;
@@ -42,10 +42,10 @@ export function serverLease(operation: JudgedOperation, { rho }: ExpiryRules): S
   const { args, callMs, returnMs, refusal, deliveredMs, validUntilMs, outcome } = operation;
   const appliedByMs = outcome === "info" ? (deliveredMs ?? Number.POSITIVE_INFINITY) : returnMs;
   if (args.leaseMs === undefined) {
-    // Handed over within a process: the lease on the server runs already, and only its holder knows for how long.
+    // Handed over within a process: the lease on the server already runs, and only its holder knows for how long.
     return { fromMs: callMs, earliestMs: validUntilMs ?? callMs, latestMs: Number.POSITIVE_INFINITY };
   }
-  // A caller that gave up releases a grant that crossed its leaving, at any time.
+  // A caller that gave up may release, at any time, a grant that was made just as it left.
   const boundMs = refusal === "gave-up" ? callMs : callMs + args.leaseMs * (1 - rho);
   const earliestMs = operation.isKept ? Number.POSITIVE_INFINITY : boundMs;
   return {
@@ -59,7 +59,7 @@ export function serverLease(operation: JudgedOperation, { rho }: ExpiryRules): S
 export function extendedLease(before: ServerLease, asked: ServerLease): ServerLease {
   return {
     fromMs: Math.min(before.fromMs, asked.fromMs),
-    // Infinity says no more than that it lasted until this extend.
+    // Infinity only means that it lasted until this extend.
     earliestMs: before.earliestMs === Infinity ? asked.earliestMs : Math.max(before.earliestMs, asked.earliestMs),
     latestMs: Math.max(before.latestMs, asked.latestMs),
   };
@@ -91,7 +91,7 @@ export function mayStillRun(lease: ServerLease, { callMs }: Operation, { unbound
   );
 }
 
-/** As text for the key of a state. */
+/** The lease as a string, for the key of a state. */
 export function leaseKey({ fromMs, earliestMs, latestMs }: ServerLease): string {
   return `${fromMs},${earliestMs},${latestMs}`;
 }

@@ -37,7 +37,7 @@ export function kept(scores: readonly FileScore[]): KeptScores {
   };
 }
 
-/** The text of the result file, with each list of words on one line, as the repository's formatter writes it. */
+/** The text of the result file, with each list of strings on one line, as the repository's formatter writes it. */
 export function laidOut(result: KeptScores): string {
   const lists = /\[[^[\]{}]*\]/g;
   return `${JSON.stringify(result, null, 2).replace(lists, (list) => JSON.stringify(JSON.parse(list)).replaceAll('","', '", "'))}\n`;

@@ -118,7 +118,7 @@ async function measure(files: readonly string[]): Promise<{ passed: number; fail
   for (const file of files) {
     const restMs = endsAtMs - performance.now();
     if (restMs <= 0) {
-      say(`NOT RUN ${file}: the time is over`);
+      say(`NOT RUN ${file}: the time is up`);
       continue;
     }
     if (await mutate(file, restMs)) {
@@ -128,7 +128,7 @@ async function measure(files: readonly string[]): Promise<{ passed: number; fail
       failed += low;
       passed += scores.length - low;
     } else {
-      say(`${file}: not measured to its end`);
+      say(`${file}: not measured completely`);
       failed += 1;
     }
   }

@@ -1,19 +1,19 @@
-/** What became of the mutants of each file, as Stryker's JSON report tells it and as it is kept. */
+/** The results of the mutants of each file: from Stryker's JSON report, and as stored. */
 
-/** The mutants of one file, by what became of them. Those that cannot be compiled or are left out are not counted. */
+/** The mutants of one file, by result. Mutants that do not compile or are excluded are not counted. */
 export interface FileScore {
-  /** In packages/holdfast/src/core. */
+  /** The name of the file in packages/holdfast/src/core. */
   readonly file: string;
   readonly killed: number;
   readonly timedOut: number;
   readonly survived: number;
-  /** No test runs the place. */
+  /** No test runs the changed code. */
   readonly noCoverage: number;
-  /** Share of the counted mutants that were noticed, in percent with one decimal. */
+  /** The share of the counted mutants that tests noticed, in percent with one decimal. */
   readonly score: number;
 }
 
-/** The part of Stryker's report that is read; the rest is for people. */
+/** The part of Stryker's report that is read here. */
 interface StrykerReport {
   readonly files: Readonly<Record<string, { readonly mutants: readonly { readonly status: string }[] }>>;
 }
@@ -21,7 +21,7 @@ interface StrykerReport {
 /**
  * One score for each file that has mutants.
  *
- * @throws SyntaxError  it is no report of Stryker
+ * @throws SyntaxError  not a report of Stryker
  */
 export function scoresOf(report: unknown): FileScore[] {
   if (!isReport(report)) throw new SyntaxError("a report of Stryker has `files`");
@@ -36,21 +36,21 @@ export function scoresOf(report: unknown): FileScore[] {
   });
 }
 
-/** Both, the newer of each file; by the name of the file. */
+/** Merges scores by file name; newer ones take precedence. */
 export function merged(older: readonly FileScore[], newer: readonly FileScore[]): FileScore[] {
   const byFile = new Map([...older, ...newer].map((score) => [score.file, score]));
   return [...byFile.values()].toSorted((a, b) => (a.file < b.file ? -1 : 1));
 }
 
-/** The least score of a file, in percent; a lower score means mutants that must be looked at. */
+/** The minimum score of a file, in percent. With a lower score, its mutants must be examined. */
 export const LEAST_SCORE = 70;
 
-/** The files that have less than `LEAST_SCORE`. */
+/** The files with less than `LEAST_SCORE`. */
 export function tooLow(scores: readonly FileScore[]): FileScore[] {
   return scores.filter(({ score }) => score < LEAST_SCORE);
 }
 
-/** All of them as one. */
+/** The sum of all scores. */
 export function total(scores: readonly FileScore[]): FileScore {
   const sum = (count: (score: FileScore) => number): number => scores.reduce((all, each) => all + count(each), 0);
   const killed = sum((each) => each.killed);

@@ -48,7 +48,7 @@ export function drawFaults(
     .join("");
 }
 
-/** Where the effects are drawn. */
+/** Where to draw the effects. */
 export interface EffectsPlace {
   readonly window: Scale;
   readonly top: number;

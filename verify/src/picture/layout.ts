@@ -43,7 +43,7 @@ export interface Extent {
   readonly right: number;
 }
 
-/** The row of each, the first that has room; in the order given. */
+/** Assigns each extent, in order, to the first row that has room. */
 export function rowsOf(extents: readonly Extent[], gap: number): number[] {
   const ends: number[] = [];
   return extents.map(({ left, right }) => {

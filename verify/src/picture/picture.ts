@@ -1,8 +1,8 @@
 /**
- * A history as a picture: a lane for each process, time from left to right, what may not happen in red.
+ * Draws a history: a lane for each process, time from left to right, violations in red.
  *
- * A plain string of SVG with everything in it, the same for the same history, so that it can lie in a report and be
- * compared. Draws one window of one lock; to show more, draw more pictures.
+ * The result is a self-contained SVG string. Equal histories give equal pictures, so pictures can be compared. A picture
+ * shows one time window of one lock; to show more, draw more pictures.
  */
 import { groupBy, type History } from "../history/history.js";
 import { leasesOf } from "../history/leases.js";
@@ -18,13 +18,13 @@ export interface PictureOptions {
   readonly title: string;
   /** Absent draws all locks. */
   readonly lockName?: string;
-  /** What may not happen: its words, and the records to show in red. */
+  /** A violation: its message, and the records to show in red. */
   readonly violation?: { readonly message: string; readonly records: readonly HistoryRecord[] };
-  /** Operations in the order that the checker found; each gets its number in it. */
+  /** The operations in the order that the checker found. Each shows its position. */
   readonly order?: readonly Operation[];
-  /** Begin of the window. @default the first call, or shortly before the violation */
+  /** The start of the window. @default the first call, or shortly before the violation */
   readonly fromMs?: number;
-  /** End of the window. @default the last return, or shortly after the violation */
+  /** The end of the window. @default the last return, or shortly after the violation */
   readonly untilMs?: number;
 }
 
@@ -34,7 +34,7 @@ const RIGHT = WIDTH - 20;
 const MESSAGE_LINE = 160;
 const FAULT_ROW = 18;
 
-/** The picture as the text of an SVG file. */
+/** Returns the picture as the content of an SVG file. */
 export function picture(history: History, options: PictureOptions): string {
   const { title, lockName, violation, order = [] } = options;
   const isShown = (record: { readonly lockName: string }): boolean =>
@@ -84,7 +84,7 @@ export function picture(history: History, options: PictureOptions): string {
   );
 }
 
-/** The window asked for, or all of it; with a violation that and half as much again on either side. */
+/** The requested window; by default the violation with a margin of half its length on either side, or everything. */
 function windowOf(operations: readonly Operation[], options: PictureOptions): [fromMs: number, untilMs: number] {
   const shown = (options.violation?.records ?? []).filter((record) => record.type === "operation");
   const instants = (shown.length > 0 ? shown : operations).flatMap(({ callMs, returnMs, validUntilMs }) => [

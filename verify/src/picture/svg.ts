@@ -21,7 +21,7 @@ function isXml(character: string): boolean {
   return code < 0xd800 || (code > 0xdfff && code !== 0xfffe && code !== 0xffff);
 }
 
-/** An element around what is already SVG. */
+/** An element; its content must already be SVG. */
 export function element(name: string, attributes: Attributes, ...content: readonly string[]): string {
   const text = Object.entries(attributes)
     .filter(([, value]) => value !== undefined)
@@ -35,17 +35,17 @@ export function label(text: string, attributes: Attributes): string {
   return element("text", attributes, escapeXml(text));
 }
 
-/** What a pointer shows over the element it stands in. */
+/** A tooltip for the element that contains it. */
 export function tooltip(text: string): string {
   return element("title", {}, escapeXml(text));
 }
 
-/** How wide a text is drawn, near enough to keep texts apart: the font is one of fixed width. */
+/** The approximate width of a string in the monospaced font, close enough to keep labels apart. */
 export function widthOf(text: string): number {
   return Array.from(text).length * 6.7;
 }
 
-/** A text that is no wider than this, with an ellipsis where it was cut. */
+/** Shortens a string to this width, with an ellipsis at the cut. */
 export function fit(text: string, width: number): string {
   const characters = Array.from(text);
   const most = Math.max(1, Math.floor(width / 6.7));

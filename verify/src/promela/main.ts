@@ -37,15 +37,15 @@ function runsOf(model: string, property: string, rules: Readonly<Record<string, 
 
 const RUNS: readonly Run[] = [
   ...runsOf("wake-up", "woken", { NO_RECHECK: "the re-check", NO_EXPIRY: "the end of a lease" }),
-  ...runsOf("failover", "goesOn", { NO_RECHECK: "the re-check after the quiet", NO_QUIET_END: "an end of the quiet" }),
-  ...runsOf("failover", "alone", { NO_QUIET: "the quiet", SHORT_QUIET: "its full length" }),
+  ...runsOf("failover", "goesOn", { NO_RECHECK: "the re-check after the quiet time", NO_QUIET_END: "an end of the quiet time" }),
+  ...runsOf("failover", "alone", { NO_QUIET: "the quiet time", SHORT_QUIET: "its full length" }),
 ];
 
 /** What each property says, and what its violation means. */
 const WORDS: Readonly<Record<string, readonly [holds: string, broken: string]>> = {
-  woken: ["every live waiter is served", "a live waiter may wait for ever"],
-  goesOn: ["every live waiter is served in the end", "a live waiter may wait for ever"],
-  alone: ["nobody works beside somebody else", "two may work at once"],
+  woken: ["every live waiter is served", "a live waiter may wait forever"],
+  goesOn: ["every live waiter is served in the end", "a live waiter may wait forever"],
+  alone: ["no two clients work at the same time", "two may work at the same time"],
 };
 
 function isThere(command: string, option: string): boolean {

@@ -1,5 +1,5 @@
 /**
- * What core does of itself, rule by rule: asking, giving up, giving back, leaving.
+ * What core does on its own, rule by rule: it asks, gives up, releases and leaves.
  *
  * Each method changes the state that it is given.
  */
@@ -7,12 +7,12 @@ import { LEASE_TICKS } from "./canonical.js";
 import { type Claim, type ClientRule, idleClaim, type LockState, type Verb } from "./lock-state.js";
 import { isValid, type Place } from "./place.js";
 
-/** See the file header. */
+/** Clients that act on their own. */
 export class ActingClients {
   readonly places: readonly Place[];
   protected readonly off: ReadonlySet<ClientRule>;
 
-  /** @param off  rules that do not hold */
+  /** @param off  rules that are switched off */
   constructor(places: readonly Place[], off: ReadonlySet<ClientRule>) {
     this.places = places;
     this.off = off;
@@ -45,7 +45,7 @@ export class ActingClients {
     next.requests.push([number, verb, isOfGrant ? claim.tok : 0, 0]);
   }
 
-  /** The answer is not awaited any more, but the request may still arrive. */
+  /** The client no longer awaits the reply, but the request may still arrive. */
   abandon(next: LockState, number: number): void {
     Object.assign(next.claims[number] as Claim, { call: 0, sent: 0 });
     next.replies = next.replies.filter(([to]) => to !== number);
@@ -70,7 +70,7 @@ export class ActingClients {
     this.send(next, number, isLate ? "extend" : "release");
   }
 
-  /** The next caller of a batch gets the rest of the grant, and confirms it by itself. */
+  /** The next caller of a batch gets the rest of the grant, and confirms it itself. */
   passOn(next: LockState, number: number): void {
     next.budget.entries -= 1;
     const claim = next.claims[number] as Claim;
@@ -90,7 +90,7 @@ export class ActingClients {
     Object.assign(claim, idleClaim(), { ph: "end", tok });
   }
 
-  /** A departure is over when everything is accounted for, or nothing of it can be left. */
+  /** A departure ends when every request is accounted for, or nothing of the claim can be left. */
   goOn(next: LockState, number: number): void {
     const claim = next.claims[number] as Claim;
     const isSure = (claim.ans === 1 && claim.un === 0) || claim.dep >= LEASE_TICKS;

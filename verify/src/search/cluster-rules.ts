@@ -1,6 +1,6 @@
 /**
- * The rules of the failover grace in a cluster, each of which can be switched off; and what it assumes, which can be
- * broken.
+ * The rules of the failover grace in a cluster, and its assumptions. Each rule can be switched off, and each assumption
+ * can be broken.
  */
 import { inspectSlot } from "holdfast/simulation";
 import type { ClusterSetting } from "./cluster-state.js";
@@ -10,7 +10,7 @@ import { failoverScripts } from "./failover-scripts.js";
 import type { ScriptTexts } from "./production-scripts.js";
 import { changedTexts, type TextChange } from "./rule.js";
 
-/** One rule, or one assumption, and the world in which it is missed. */
+/** A rule or an assumption, and the world in which its absence is found. */
 export interface ClusterCase {
   readonly id: string;
   readonly what: string;
@@ -41,7 +41,7 @@ function client(id: ClusterRule, what: string, setting: ClusterSetting): Cluster
   return { id, what, changes: [], off: [id], setting };
 }
 
-/** Without each of them a search of its world finds a violation. */
+/** Without any one of them, a search of its world finds a violation. */
 export const CLUSTER_CASES: readonly ClusterCase[] = [
   script("quiet-period", "a run that took over grants nothing for a while", PAIR, {
     script: "server/lineage",
@@ -96,7 +96,7 @@ export function searchCluster(setting: ClusterSetting, maxStates: number): Promi
   return searchCase(setting, {}, maxStates);
 }
 
-/** Searches the world of a rule without it. */
+/** Searches the world of a rule without that rule. */
 export function searchClusterWithout(one: ClusterCase, maxStates: number): Promise<Explored> {
   return searchCase(one.setting, one, maxStates);
 }

@@ -1,4 +1,4 @@
-/** What a small cluster is made of: two masters, a replica of the first that lags, and a slot with a lock in it. */
+/** The state of a small cluster: two masters, a lagging replica of the first, and a slot with a lock. */
 import { LEASE_MS, START_US } from "./canonical.js";
 import { type ClaimsState, copyOfClaims, heldAfterTick, MARKER } from "./failover-claims.js";
 import { type Held, Server } from "./server.js";
@@ -6,62 +6,62 @@ import { type Held, Server } from "./server.js";
 /** The first master, the second one, and the replica of the first. */
 export type Site = 0 | 1 | 2;
 
-/** What one process has found out about the slot. */
+/** What a process knows about the slot. */
 export interface ClientState {
-  /** The run for which it knows that the slot is whole. -1 for none. */
+  /** The run for which the process knows that the slot is complete; -1 for none. */
   found: Site | -1;
-  /** On the way to find that out: nothing asked, a foreign marker seen, that run settled, and those of the other masters. */
+  /** Progress of finding out: nothing asked, another run's marker seen, that run settled, the other masters settled. */
   step: 0 | 1 | 2 | 3;
-  /** Of which server that is. */
+  /** The server whose marker was seen. */
   of: Site;
-  /** Whether a script that grants was not known where the slot is. */
+  /** Whether the server of the slot did not know a granting script. */
   needsLesson: 0 | 1;
 }
 
-/** All of it. */
+/** The state of the world. */
 export interface ClusterState extends ClaimsState {
   t: number;
-  /** Where the slot is. */
+  /** The server that has the slot. */
   at: Site;
   isPromoted: 0 | 1;
   slot: Held;
-  /** What the replica has of the slot, and what the first master wrote since. */
+  /** The slot as the replica has it, and the later writes of the first master. */
   replica: Held;
   backlog: Held[];
-  /** What the two shards hold where the marker is that speaks for all of a server; the replica has got it. */
+  /** The slots of the two shards that contain the marker for a whole server. The replica has received them. */
   homes: [Held, Held];
-  /** Which texts each server knows: a bit for each run that is named. */
+  /** The script texts that each server knows, with one bit for each run that a text names. */
   knows: [number, number, number];
   clients: ClientState[];
   left: { renewals: number; delays: number; moves: number };
 }
 
-/** One world. */
+/** The settings of a world. */
 export interface ClusterSetting {
-  /** Of how many claims each client makes one after the other. */
+  /** The number of consecutive claims of each client. */
   readonly clients: readonly number[];
   readonly renewals: number;
   readonly delays: number;
-  /** How often the slot moves to the other shard. */
+  /** The number of times that the slot moves to the other shard. */
   readonly moves: number;
 }
 
-/** The marker of the slot. */
+/** The key of the slot's marker. */
 export const SLOT_MARKER = "s";
 
-/** How each server calls its run: the replica has one once it is promoted. */
+/** The name of each server's run. The replica has one after its promotion. */
 export const RUNS = ["a1", "b2", "c3/d4"] as const;
 
-/** What a server knows that was master before, by a run that is over. */
+/** The bit for scripts that name a former run. A server knows them if it was master before. */
 const OF_ANOTHER_TIME = 8;
-/** Any text. */
+/** The bits of all texts. */
 export const ANY_TEXT = 15;
 
 const FORMER = ["0000", "0000", "f00d"] as const;
 const FAR_MS = 60_000;
 const MOST_BEHIND = 2;
 
-/** The three servers, each with what it would say of itself. */
+/** The three servers, each with its own replies about itself. */
 export function serversOf(texts: ReadonlyMap<string, string>): readonly Server[] {
   return RUNS.map((run, site) => {
     const [process, replication = "0"] = run.split("/");
@@ -83,8 +83,8 @@ export function serversOf(texts: ReadonlyMap<string, string>): readonly Server[]
 }
 
 /**
- * Everybody has found the slot whole on the first master, which has forgotten its scripts since; the second one serves other
- * slots, and the replica was master once.
+ * The initial state. All clients have found the slot complete on the first master, which has lost its scripts since. The
+ * second master serves other slots, and the replica was a master before.
  */
 export function initialOf(setting: ClusterSetting, claims: number): ClusterState {
   const { renewals, delays, moves, clients } = setting;
@@ -121,7 +121,7 @@ export function copyOf(state: ClusterState): ClusterState {
   };
 }
 
-/** The slot holds that from now on, where it is. */
+/** Sets the content of the slot on its present server. */
 export function write(next: ClusterState, slot: Held): void {
   if (JSON.stringify(slot) === JSON.stringify(next.slot)) return;
   next.slot = slot;
@@ -133,7 +133,7 @@ function behind(next: ClusterState, slot: Held): void {
   if (next.backlog.length > MOST_BEHIND) next.replica = next.backlog.shift() as Held;
 }
 
-/** The slot goes to the other shard, with all its keys. */
+/** Moves the slot to the other shard, with all its keys. */
 export function move(next: ClusterState): void {
   next.left.moves -= 1;
   const first: Site = next.isPromoted === 1 ? 2 : 0;
@@ -142,7 +142,7 @@ export function move(next: ClusterState): void {
   if (next.at === 0) behind(next, next.slot);
 }
 
-/** The replica takes over, and the first master serves no client any more. */
+/** The replica takes over, and the first master no longer serves clients. */
 export function promote(next: ClusterState): void {
   next.isPromoted = 1;
   if (next.at === 0) {
@@ -154,7 +154,7 @@ export function promote(next: ClusterState): void {
   next.knows[0] = 0;
 }
 
-/** Time passes on all servers. */
+/** A tick passes on all servers. */
 export function serversAge(next: ClusterState): void {
   next.slot = heldAfterTick(next.slot);
   next.replica = heldAfterTick(next.replica);
@@ -162,7 +162,7 @@ export function serversAge(next: ClusterState): void {
   next.homes = [heldAfterTick(next.homes[0]), heldAfterTick(next.homes[1])];
 }
 
-/** Who serves slots now. */
+/** The servers that serve slots now. */
 export function mastersOf({ isPromoted }: ClusterState): readonly Site[] {
   return isPromoted === 1 ? [2, 1] : [0, 1];
 }

@@ -54,7 +54,7 @@ type Off = ReadonlySet<ClusterRule>;
 /** The servers in words. */
 const SITES = ["the first master", "the second", "the replica that took over"] as const;
 
-/** The world that the file header describes. */
+/** The world. */
 export class ClusterWorld implements World<ClusterState> {
   readonly initial: ClusterState;
   readonly #owners: readonly Owner[];

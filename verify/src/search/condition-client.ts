@@ -1,8 +1,8 @@
 /**
- * What a condition's wait does beside what every claim does: `condition/` of the library, rule by rule.
+ * What a wait for a condition does in addition to every claim: `condition/` of the library, rule by rule.
  *
- * A claim with the role `wait` begins with the hold of the claim before it, which ends by that. It asks the condition
- * until it knows of its signal, and from then on it asks for the mutex like any other.
+ * A claim with the role `wait` begins with the hold of the claim before it, and ends that hold. It asks the condition
+ * until it knows of its signal, and from then on asks for the mutex like any other claim.
  */
 import { LEASE_TICKS } from "./canonical.js";
 import { NO_WAIT } from "./encoding.js";
@@ -19,13 +19,13 @@ import {
 } from "./lock-state.js";
 import { isValid, type Place } from "./place.js";
 
-/** What a claim knows of its wait. */
+/** What a claim knows about its wait. */
 export function waitOf(claim: Claim | undefined): WaitPart {
-  if (claim?.wait === undefined) throw new Error("a claim of a condition's world knows of its wait");
+  if (claim?.wait === undefined) throw new Error("a claim in a condition's world must have a wait");
   return claim.wait;
 }
 
-/** See the file header. */
+/** Clients of a condition. */
 export class ConditionClients extends LockClients {
   override idle(_place: Place): Claim {
     return { ...idleClaim(), wait: { ...NO_WAIT } };
@@ -111,7 +111,7 @@ export class ConditionClients extends LockClients {
     if (this.places[number]?.role !== "wait") return super.answered(next, reply);
     if (claim.ph === "dep" && (claim.tok === 0 || wait.stray === 1) && !this.off.has("pass-on-once")) wait.passed = 1;
     if (claim.ph === "dep" && claim.tok === 0 && wait.has === 0 && wait.undo === 1) {
-      // Given back by now, if the wait had not begun.
+      // The leave has released the hold, if the wait had not begun.
       wait.undo = 0;
       if (!this.off.has("undo-late-requests")) this.depart(next, number - 1, 1);
     }
@@ -141,7 +141,7 @@ export class ConditionClients extends LockClients {
       this.depart(next, push[0], 0);
       return undefined;
     }
-    // A condition confirms before its caller goes on.
+    // A condition confirms before its caller continues.
     return super.pushed(next, push, isFirst || this.places[push[0]]?.role === "wait");
   }
 
@@ -170,7 +170,7 @@ export class ConditionClients extends LockClients {
     Object.assign(waitOf(claim), { undo: 0, from: 0, twice: 0, sig: waitOf(claim).sig === 0 ? 0 : 2 });
   }
 
-  /** A waiter that may be in a queue is remembered when it is settled. */
+  /** Remembers a settled waiter that may still be in a queue. */
   #keep(next: LockState, number: number): void {
     const claim = next.claims[number] as Claim;
     if (this.places[number]?.role !== "wait") return;
@@ -178,7 +178,7 @@ export class ConditionClients extends LockClients {
     if (claim.ph === "ask" && (claim.q === 1 || claim.un === 1)) waitOf(claim).kept = 1;
   }
 
-  /** The server says that the wait cannot begin, as its hold is over. */
+  /** The server replied that the wait cannot begin because its hold has ended. */
   #refused(next: LockState, number: number): string | undefined {
     const claim = next.claims[number] as Claim;
     const wait = waitOf(claim);
@@ -196,7 +196,7 @@ export class ConditionClients extends LockClients {
   }
 }
 
-/** Whether a holder may begin to wait: as long as it believes in its hold. */
+/** Whether a holder may begin to wait: only while it considers its hold valid. */
 export function mayWait(claim: Claim): boolean {
   return claim.ph === "held" && isValid(claim);
 }

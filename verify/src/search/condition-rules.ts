@@ -9,7 +9,7 @@ import { type Rule, rulesOf } from "./rule.js";
 const WAITER: readonly Role[] = ["plain", "wait"];
 const SIGNALLER: readonly Role[] = ["signal"];
 
-/** A world with one mutex and one condition; `roles` says what each claim does. */
+/** A world with one mutex and one condition; `roles` defines what each claim does. */
 export function condition(
   roles: readonly (readonly Role[])[],
   budget: Partial<Budget>,

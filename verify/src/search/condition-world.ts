@@ -1,4 +1,4 @@
-/** A world of claims with a condition: who holds may wait for a signal, and who holds may give one. */
+/** A world of claims with a condition: a holder may wait for a signal or send one. */
 import { ConditionClients, mayWait, waitOf } from "./condition-client.js";
 import { HANDED, INBOX, members } from "./lock-kinds.js";
 import type { Add, LockSetting } from "./lock-setting.js";
@@ -7,13 +7,13 @@ import { LockWorld } from "./lock-world.js";
 import type { Place } from "./place.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 
-/** See the file header. */
+/** The world. */
 export class ConditionWorld extends LockWorld<ConditionClients> {
   constructor(setting: LockSetting, server: Server, off: readonly ClientRule[] = []) {
     super(setting, server, off, (places, rules) => new ConditionClients(places, rules));
   }
 
-  /** A waiter that was not signalled may wait forever, if a signal would find it. */
+  /** A waiter without a signal may wait forever, provided that a signal would find it. */
   override isGood(state: LockState): boolean {
     if (super.isGood(state)) return true;
     const waiting = members(state.held, "c");
@@ -99,14 +99,14 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
     }
   }
 
-  /** The lease that a wait began with would end some time; whoever is next need not wait for that. */
+  /** A wait that is left must release its lease: the next waiter need not wait until the lease ends. */
   #leftBehind([number, verb, token]: Request, after: Held): string | undefined {
     const from = this.places[number - 1]?.owner ?? "";
     const isHeld = this.setting.kind.holders(after).has(from) && lastToken(after) === token;
     return verb === "quit" && isHeld ? "ghost: it is held by a wait that has been left" : undefined;
   }
 
-  /** Who was let go on, and whether there was a signal for each of them. */
+  /** Checks that each waiter that may continue had a signal. */
   #account(before: LockState, next: LockState, request: Request, after: Held): string | undefined {
     const [number, verb, token] = request;
     const { owner, role } = this.places[number] as Place;
@@ -129,7 +129,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
       if (isHeld) own.sent = 1;
     } else if (verb === "quit" && !waited.includes(owner)) {
       if (own.owed === 1) given = 1;
-      // A leave whose answer was lost may have passed it on already: rather a needless signal than none.
+      // A leave whose reply was lost may have passed the signal on already; a needless signal is better than none.
       else mayBeMore = own.quits === 1 || own.ran === 0;
       own.owed = 2;
     }
@@ -151,7 +151,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
     return undefined;
   }
 
-  /** A signal must find everybody who waits. */
+  /** A signal must find every waiter. */
   #mislaid(next: LockState, waits: readonly string[], isThere: (waiter: string) => boolean): string | undefined {
     for (const [number, claim] of next.claims.entries()) {
       const { owner, role } = this.places[number] as Place;

@@ -76,7 +76,7 @@ export async function addDeliveries(
   }
 }
 
-/** How many tokens a grant to that claim reserves. */
+/** The number of tokens that a grant to that claim reserves. */
 function tokensIn(place: Place | undefined): number {
   return place?.role === "retain" ? tokensOf(place.owner) : 1;
 }

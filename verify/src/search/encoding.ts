@@ -31,7 +31,7 @@ export const NO_WAIT: WaitPart = {
 export const READS: SidePart = { isWriter: 0, doubt: 0, asked: 0, change: 0, renewal: 0, robbed: 0, stole: 0 };
 /** The initial values of a re-entrant claim. */
 export const NO_LEASES: SharedPart = { leases: 0, late: 0, age: 0 };
-/** The beginning of a claim that may be retained. */
+/** The initial values of a claim that may be retained. */
 export const NOT_KEPT: KeepPart = { may: 0, was: 0, owed: 0 };
 /** No faults except delayed messages. */
 export const NO_FAULTS: Budget = {
@@ -55,7 +55,7 @@ const shares = fieldsOf(NO_LEASES);
 const keeps = fieldsOf(NOT_KEPT);
 const budgets = fieldsOf(NO_FAULTS);
 
-/** `state` as text. */
+/** Encodes a state. */
 export function encode(state: LockState): string {
   const { t, held, requests, replies, pushes, dead, deaf, frozen, due, gone, paid, late } = state;
   const of = state.claims.map((claim) => {
@@ -71,7 +71,7 @@ export function encode(state: LockState): string {
   return JSON.stringify([t, held, kind, of, requests, replies, pushes, left, ...groups, late]);
 }
 
-/** Reads the text of a state. */
+/** Decodes a state. */
 export function decode(text: string): LockState {
   const [t, held, kind, of, requests, replies, pushes, budget, ...rest] = JSON.parse(text);
   const [dead, deaf, frozen, due, gone, paid, late] = rest;

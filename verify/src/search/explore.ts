@@ -2,13 +2,13 @@
  * Breadth-first search through all states of a world, so that the first violation found is one of the shortest.
  *
  * The search stops at the first violation. If there is none, it goes backward from the good states along steps that
- * are no faults: states that are not reached are stuck, which is how a lost wake-up is found.
+ * are not faults. States that it does not reach are stuck; this is how a lost wake-up is found.
  */
 import { Numbers, SeenStates } from "./seen-states.js";
 
 /** A possible next step. */
 export interface Step<State> {
-  /** A description for people. */
+  /** A description of the step. */
   readonly label: string;
   readonly next: State;
   /** Whether it is a fault or optional: progress must not depend on it. */
@@ -23,9 +23,9 @@ export interface World<State> {
   steps(state: State): Promise<readonly Step<State>[]>;
   /** What is wrong with the state, if anything. */
   violation(state: State): string | undefined;
-  /** Whether all clients have got what they wanted. */
+  /** Whether all clients have what they wanted. */
   isGood(state: State): boolean;
-  /** The same text for states that behave the same; `parse` reads it. */
+  /** A text that is equal for states that behave the same; `parse` reads it. */
   text(state: State): string;
   parse(text: string): State;
 }
@@ -99,8 +99,8 @@ function pathTo(parents: Numbers, number: number): number[] {
 }
 
 /**
- * Replays `path` to get the labels of its steps, with the initial names, which a world may exchange on the way. The
- * last step, which is not in the path, leads to `violation`, if there is one.
+ * Replays `path` to get the labels of its steps with the original names, because a world may exchange names on the way.
+ * The last step, which is not in the path, leads to `violation`, if there is one.
  */
 async function retrace<State>(
   world: World<State>,
@@ -112,7 +112,7 @@ async function retrace<State>(
   let state = world.initial;
   for (const number of path) {
     const step = (await world.steps(state)).find(({ next }) => seen.is(number, world.text(next)));
-    if (step === undefined) throw new Error(`the way to the violation cannot be gone again after ${labels.join(", ")}`);
+    if (step === undefined) throw new Error(`the path to the violation cannot be replayed after ${labels.join(", ")}`);
     labels.push(step.label);
     state = step.next;
   }
@@ -120,7 +120,7 @@ async function retrace<State>(
   const last = (await world.steps(state)).find(
     ({ next, violation: broken }) => (broken ?? world.violation(next)) === violation,
   );
-  if (last === undefined) throw new Error(`the violation cannot be seen again after ${labels.join(", ")}`);
+  if (last === undefined) throw new Error(`the violation does not occur again after ${labels.join(", ")}`);
   return [...labels, last.label];
 }
 

@@ -2,9 +2,9 @@
 import { HAND_OFF_TICKS, LEASE_TICKS, TICK_MS } from "./canonical.js";
 import { afterTick, type Held } from "./server.js";
 
-/** What is asked; and what a server says unasked, when it hands the lock over. */
+/** The requests, and the message of a server that hands the lock over. */
 export type Verb = "acquire" | "extend" | "reclaim" | "release" | "leave" | "grant";
-/** `age` in ticks since it was sent; then what a world has besides. */
+/** `age` is in ticks since it was sent; `more` depends on the world. */
 export type Message = [claim: number, verb: Verb, age: number, code: number, ...more: number[]];
 
 /** One claim. */
@@ -13,19 +13,19 @@ export interface ClaimState {
   call: 0 | 1;
   tok: number;
   age: number;
-  /** The highest token that anybody had when it began to ask. */
+  /** The highest token of any claim when this one began to ask. */
   floor: number;
-  /** Whether it was granted by message and is not confirmed. Its age counts as higher, so that it ends in time. */
+  /** Whether it was granted by message and is not confirmed. `age` is then increased, so that it ends in time. */
   pv: 0 | 1;
 }
 
-/** Whose claim it is, and the id under which the server knows it. */
+/** The client of a claim, and the claim's id on the server. */
 export interface Owner {
   readonly client: number;
   readonly owner: string;
 }
 
-/** What worlds of such claims have in common. */
+/** The common state of worlds with such claims. */
 export interface ClaimsState {
   claims: ClaimState[];
   requests: Message[];
@@ -34,15 +34,15 @@ export interface ClaimsState {
   left: { renewals: number };
 }
 
-/** Adds a step: its label, whether it is a fault, and what it changes; a text is what it breaks. */
+/** Adds a step: its label, whether it is a fault, and its change, which returns a string if it violates something. */
 export type Add<State> = (label: string, isFault: boolean, change: (next: State) => unknown) => void;
 
-/** The key of the marker that speaks for all of a server. */
+/** The key of the marker for a whole server. */
 export const MARKER = "m";
-/** Names of clients. */
+/** The names of the clients. */
 export const LETTERS = "ABC";
 
-/** As old as anything need be. */
+/** The highest age that has to be distinguished. */
 const OLD = LEASE_TICKS;
 
 /** The name of a claim in a trace. */
@@ -52,13 +52,13 @@ export function nameOf(owners: readonly Owner[], number: number): string {
   return `${LETTERS[client]}${nth + 1}`;
 }
 
-/** S2, by what claims count on. */
+/** Checks S2 for what the holders rely on. */
 export function heldTwice({ claims }: ClaimsState): string | undefined {
   const holders = claims.filter(({ ph, age }) => ph === "held" && age < LEASE_TICKS);
   return holders.length > 1 ? "S2: two hold at once" : undefined;
 }
 
-/** What callers do: they begin, ask as far as their client may, renew and release. */
+/** The steps of callers: they begin, ask if their client may, renew and release. */
 export function addClaims<State extends ClaimsState>(
   state: State,
   owners: readonly Owner[],
@@ -78,7 +78,7 @@ export function addClaims<State extends ClaimsState>(
       });
     }
     if (claim.ph === "held" && claim.age >= LEASE_TICKS) {
-      // A renewal may still be under way.
+      // A renewal may still be in flight.
       add(`${name} finds its lease over, and leaves`, false, (next) => {
         (next.claims[number] as ClaimState).ph = "rel";
         send(next, number, "leave");
@@ -103,7 +103,7 @@ export function addClaims<State extends ClaimsState>(
   }
 }
 
-/** A request is under way from now on. */
+/** Sends a request. */
 export function sent(next: ClaimsState, number: number, verb: Verb, ...more: number[]): void {
   const claim = next.claims[number] as ClaimState;
   claim.call = 1;
@@ -120,7 +120,7 @@ export function hear(next: ClaimsState, [number, verb, age, code]: Message, puts
   if (isOfEnd) {
     claim.ph = "end";
   } else if (verb === "acquire" || verb === "grant") {
-    // An answer that comes when the lease it granted is over is none.
+    // A reply that arrives after the lease that it granted has ended is ignored.
     const isShort = verb === "grant";
     if (code < 0 || age >= (isShort ? HAND_OFF_TICKS : LEASE_TICKS) || claim.ph !== "ask") return undefined;
     claim.ph = "held";
@@ -137,7 +137,7 @@ export function hear(next: ClaimsState, [number, verb, age, code]: Message, puts
   return undefined;
 }
 
-/** A request gets no answer any more. */
+/** A client stops waiting for a reply. */
 export function giveUp(next: ClaimsState, [number, verb]: Message): void {
   const claim = next.claims[number] as ClaimState;
   const isOfEnd = verb === "release" || verb === "leave";
@@ -163,17 +163,17 @@ export function claimsAge({ claims, requests, replies }: ClaimsState): void {
   for (const message of [...requests, ...replies]) message[2] = Math.min(OLD, message[2] + 1);
 }
 
-/** A clock, one tick on. */
+/** The clock after the next tick. */
 export function nextTick(us: number): number {
   return us + TICK_MS * 1_000 - (us % (TICK_MS * 1_000));
 }
 
-/** What a server holds, one tick on. */
+/** The content of a server after the next tick. */
 export function heldAfterTick(held: Held): Held {
   return shifted(afterTick(held, TICK_MS), -TICK_MS);
 }
 
-/** The moments in the marker, which are kept as so many ms from now, and long ago as one that is. */
+/** Shifts the instants in the marker, which are stored relative to now. Those long ago are all the same. */
 export function shifted(held: Held, byMs: number): Held {
   return held.map(([key, type, value, left]) => {
     if (key !== MARKER || typeof value === "string") return [key, type, value, left] as const;

@@ -159,8 +159,9 @@ export const killedHolder: Injection = {
 };
 
 /**
- * A workload in which all processes want one name, with several callers each. If they retain mutexes, two names and one
- * caller, because a lock that others wait for is not retained. For releases without a script many names, for the same reason.
+ * A workload in which all processes want one name, with several callers each. If they retain mutexes, there are two
+ * names and one caller per process, because a lock that others wait for is not retained. For releases without a script,
+ * there are many names, for the same reason.
  */
 function hotName(stage: Stage): Work {
   const chosen: Readonly<Record<string, Pick<Work, "names" | "sessions">>> = {

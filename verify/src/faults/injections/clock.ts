@@ -27,12 +27,12 @@ export async function stepBy(stage: Stage, byMs: number): Promise<string | null>
   return isMoved ? `TIME moved by ${leastMs.toFixed(1)} to ${mostMs.toFixed(1)} ms against this host` : null;
 }
 
-/** The clock allowance of a holder for such a lease. A forward step may not be larger. */
+/** A holder's clock allowance for a lease of this length. A forward step may not be larger. */
 function allowanceMs(leaseMs: number): number {
   return leaseMs / 100 + 2;
 }
 
-/** Leases that are held until they end, where a small clock error matters. */
+/** A workload whose leases are held until they end, where a small clock error matters. */
 function toTheEnd(stage: Stage): Work {
   return { ...contention(stage), holdMs: stage.leaseMs };
 }

@@ -63,7 +63,7 @@ export const movedSlot: Injection = {
     const lockName = stage.random.pick(names);
     const between = (): Promise<void> => stage.sleep(stage.random.between(0, 60));
     const keys = await controls.moveSlot(lockName, between);
-    // Notify the nodes that have not heard of it yet.
+    // Until then, clients that have not heard of the move are redirected.
     await stage.sleep(stage.leaseMs);
     const after = await redirections(stage);
     const seen = TELLING.map((sort, index) => `${(after[index] ?? 0) - (before[index] ?? 0)} ${sort}`);

@@ -82,7 +82,7 @@ async function requestCount(stage: Stage): Promise<number> {
  * A thousand waiters in one process, and another thousand across fifty, for a name that is held until all are queued.
  * Then each call is granted, aborted, or times out.
  *
- * As in every cell, leftovers are searched in the keys, the server's subscriptions and the processes. There is no
+ * As in every cell, the keys, the server's subscriptions and the processes are searched for leftovers. There is no
  * linearizability search, because it would not finish with so many operations.
  */
 export const manyWaiters: Injection = {
@@ -107,7 +107,7 @@ export const manyWaiters: Injection = {
     const before = await requestCount(stage);
     const crowd: Crowd = { lockName, waiting: 0, granted: 0, gaveUp: 0 };
     const all = callers.map((client) => wait(stage, crowd, client));
-    // Some have timed out when the last one arrives.
+    // Some have timed out by the time the last one arrives.
     const wanted = 0.95 * callers.length;
     const most = await gather(stage, grip, crowd, wanted);
     await letGo(grip);

@@ -38,7 +38,7 @@ export async function takeAll(
 ): Promise<Grip> {
   const once = { lockName, leaseMs, renew, mode: "write" as const };
   const first = await client.take({ ...once, waitMs });
-  if (first === undefined) throw new Error(`${client.name} was not given a lock that is new`);
+  if (first === undefined) throw new Error(`${client.name} was not granted a new lock`);
   const taken = [first];
   while (stage.cell.letter === "s" && taken.length < MOST_PERMITS) {
     const next = await client.take({ ...once, waitMs: 0 });
@@ -65,13 +65,13 @@ export async function tryAfter(
   waitMs: number = leaseMs,
 ): Promise<Grip> {
   const renew = stage.cell.letter === "a";
-  // For a read-write lock sometimes a reader, which may not hold at the same time as a writer either.
+  // On a read-write lock this is sometimes a reader, which may not hold at the same time as a writer either.
   const mode = stage.random.chance(0.5) ? ("read" as const) : ("write" as const);
   const taken = await client.take({ lockName, leaseMs, renew, mode, waitMs });
   return { client, lockName, taken: taken === undefined ? [] : [taken] };
 }
 
-/** Asks each lease whether it is held, so that the history shows who believed to hold, and releases everything. */
+/** Asks each lease whether it is held, so that the history shows what its client believed, and releases everything. */
 export async function letGo(...grips: readonly Grip[]): Promise<void> {
   for (const { client, taken } of grips) {
     for (const { leaseId } of taken) await client.sample(leaseId);
@@ -85,8 +85,8 @@ export async function letGo(...grips: readonly Grip[]): Promise<void> {
 const REFUSALS = 40;
 
 /**
- * Acquires a lock on exactly a majority of a quorum, because the other servers refuse for now. The fault then hits
- * one server of that majority, so this server decides. Without a quorum, this is the same as `take`.
+ * Acquires a lock on exactly a majority of a quorum: the other servers are made to refuse. The fault then hits one
+ * server of that majority, so this server decides. Without a quorum, this is the same as `take`.
  */
 export async function takeByMajority(stage: Stage, take: () => Promise<Grip>, lockName: string): Promise<Grip> {
   const { quorum, servers } = stage.topology;
@@ -100,7 +100,7 @@ export async function takeByMajority(stage: Stage, take: () => Promise<Grip>, lo
   armed.giveUp();
   const others = servers.slice(quorum.majority).map((server) => server.command("EXISTS", stage.keyPrefix(lockName)));
   if ((await Promise.all(others)).some((count) => count !== 0))
-    throw new Error("a server took part that was not to, so nothing is shown");
+    throw new Error("a server granted that was made to refuse, so the run shows nothing");
   return grip;
 }
 

@@ -41,7 +41,7 @@ async function promote(stage: Stage, old: ServerHandle): Promise<void> {
   strikeOver(stage, "J31", old.name, beganMs, proof);
 }
 
-/** Long enough to outlast every promotion if two holders are expected; otherwise as short as its waiter can wait. */
+/** Long enough to outlast every promotion if two holders are expected; otherwise short enough for the other to wait. */
 function leaseOf({ cell, leaseMs }: Stage): number {
   return (cell.expectation === "kept" ? 5 : 30) * leaseMs;
 }
@@ -92,7 +92,7 @@ async function keptGrant(stage: Stage): Promise<void> {
   stage.decide(
     "G",
     lockName,
-    isKept ? undefined : `${first.name} held "${lockName}" and renewed it, and lost it by the failover`,
+    isKept ? undefined : `${first.name} held "${lockName}" and renewed it, but lost it in the failover`,
   );
   await letGo(grip);
   const after = await waiting;
@@ -100,7 +100,7 @@ async function keptGrant(stage: Stage): Promise<void> {
   stage.decide(
     "G",
     lockName,
-    isServed ? undefined : `${second.name} waited for "${lockName}", and was told: ${second.lastRefusal}`,
+    isServed ? undefined : `${second.name} waited for "${lockName}", but was refused: ${second.lastRefusal}`,
   );
   await letGo(after);
   await controls.rejoin(old);

@@ -17,7 +17,7 @@ export interface CrowdTimes {
 }
 
 /**
- * Each caller waits for the latch, a fourth of them with a shorter limit. When nearly all wait, the count reaches
+ * Each caller waits for the latch, a quarter of them with a shorter limit. When nearly all wait, the count reaches
  * zero.
  *
  * @param callers  the client of each call
@@ -32,7 +32,7 @@ export async function waitAtALatch(
   const lockName = stage.newName();
   const beganMs = stage.nowMs();
   const set = await setter.latch(lockName, "set-count", 1);
-  if (set !== "ok") throw new Error(`${setter.name} could not set a latch that is new`);
+  if (set !== "ok") throw new Error(`${setter.name} could not set a new latch`);
   const crowd: Crowd = { waiting: 0, passed: 0, gaveUp: 0 };
   const all = callers.map(async (client) => {
     const waitMs = random.chance(0.25) ? random.between(gatherMs, patienceMs) : patienceMs;

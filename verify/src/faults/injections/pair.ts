@@ -23,7 +23,7 @@ const OF_LINES = [lostRequest, lostReply, stalledLine, lateRequest, delays, kill
 
 const PAIRS: readonly (readonly [Injection, Injection])[] = [
   ...OF_LINES.flatMap((line) => [...OF_CLIENTS, ...OF_SERVERS].map((other) => [line, other] as const)),
-  // Together with a fault of the server, it would close the connections that inject that fault.
+  // Not paired with faults of the server, because it would close the connections that inject them.
   ...OF_CLIENTS.map((other) => [killedCommands, other] as const),
 ];
 

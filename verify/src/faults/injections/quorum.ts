@@ -14,7 +14,7 @@ function quorumOf({ topology: { quorum } }: Stage): QuorumControls {
   return quorum;
 }
 
-/** That many random servers. */
+/** `count` random servers. */
 function some(stage: Stage, count: number): ServerHandle[] {
   const left = [...stage.topology.servers];
   return Array.from({ length: count }, () => {
@@ -84,7 +84,7 @@ export const killedMinority: Injection = {
       await Promise.all(dead.map((server) => server.restart()));
     }
     const after = await Promise.all(dead.map(runIdOf));
-    // They do not vote for the length of the longest lease, and no other server may be missing during that time.
+    // They stay out for as long as the longest lease lasts, and no other server may be missing during that time.
     await stage.sleep(2 * NEW_LEASES * stage.leaseMs + EPS_MS);
     const isNew = after.every((id, index) => id !== before[index]);
     const names = dead.map(({ name }) => name).join(" and ");
@@ -140,8 +140,8 @@ export const lostMajority: Injection = {
       const tookMs = stage.nowMs() - askedMs;
       word = client.lastRefusal ?? "";
       const isRight = taken === undefined && /QuorumError/.test(word) && tookMs <= leaseMs + LAST_WORD_MS + EPS_MS;
-      const what = taken === undefined ? `was told after ${tookMs.toFixed(0)} ms: ${word}` : "was granted it";
-      stage.decide("L4", refusedName, isRight ? undefined : `who asked for "${refusedName}" of a minority ${what}`);
+      const what = taken === undefined ? `was refused after ${tookMs.toFixed(0)} ms: ${word}` : "was granted";
+      stage.decide("L4", refusedName, isRight ? undefined : `"${refusedName}", with a minority of the servers, ${what}`);
     } finally {
       await back();
     }
@@ -155,7 +155,7 @@ export const lostMajority: Injection = {
     const costMs = stage.nowMs() - backMs;
     if (taken !== undefined) await client.release(taken.leaseId);
     const isInTime = taken !== undefined && costMs <= mostMs;
-    const what = taken === undefined ? `nobody was: ${client.lastRefusal}` : `${costMs.toFixed(0)} ms later`;
+    const what = taken === undefined ? `nothing: ${client.lastRefusal}` : `${costMs.toFixed(0)} ms later`;
     stage.decide("L1", lockName, isInTime ? undefined : `a majority was back, and ${client.name} was granted ${what}`);
     const proof = `${away.length} servers ${how} for ${(backMs - beganMs).toFixed(0)} ms, granted again after ${costMs.toFixed(0)} ms`;
     strikeOver(stage, "J18", away.map(({ name }) => name).join(" and "), beganMs, word === "" ? null : proof);
@@ -210,7 +210,7 @@ export const jumpingQuiet: Injection = {
       const before = await runIdOf(server);
       await server.kill();
       await server.restart();
-      // The first client that asks records since when the server is kept out, and relies on that itself.
+      // The first client that asks records when the server restarted, and itself relies on that record.
       await holder.take({ lockName: stage.newName(), leaseMs, waitMs: 0 });
       const stepped = await stepBy(stage, 1.5 * leaseMs);
       const isNew = (await runIdOf(server)) !== before;
@@ -222,7 +222,7 @@ export const jumpingQuiet: Injection = {
   },
 };
 
-/** How many times longer a long lease is than the others. */
+/** The length of a long lease, as a multiple of the others. */
 const LONGER = 20;
 /**
  * A server reports its uptime in whole seconds, so the time for which it is kept out may begin up to two seconds
@@ -246,7 +246,7 @@ async function untilAllMayGrant(stage: Stage, client: Client, mostMs: number): P
     if ((await Promise.all(stage.topology.servers.map(mayGrant))).every(Boolean)) return;
     await stage.sleep(stage.leaseMs / 4);
   }
-  throw new Error("not every server grants, so nothing can be shown");
+  throw new Error("not every server grants, so the run cannot show anything");
 }
 
 /** The longest lease that any server knows, in ms. */

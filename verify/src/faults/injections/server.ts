@@ -45,7 +45,7 @@ export const frozenServer: Injection = {
 
 const LOOP = "local n = 0 while true do n = n + 1 end";
 
-/** J19: the server is busy with one command, with a script, or with nothing at all. */
+/** J19: the server sleeps in one command, or is busy with a script. */
 export const slowServer: Injection = {
   row: "J19",
   work: contention,
@@ -96,13 +96,13 @@ export const pausedClients: Injection = {
     await server.command("CLIENT", "PAUSE", forMs, mode);
     await server.command("SET", `${PROBE}pause`, "1", "PX", 1_000);
     const waitedMs = stage.nowMs() - beganMs;
-    // The server's clock of a pause is in whole ms.
+    // The server measures a pause in whole ms.
     const proof = waitedMs >= forMs - 2 ? `a write waited ${waitedMs.toFixed(0)} ms (${mode})` : null;
     strikeOver(stage, "J20", server.name, beganMs, proof);
   },
 };
 
-/** On a busy host, no client may send a request within three leases, and then no script was missed. */
+/** On a busy host, it can happen that no client sends a request within three leases, so that no script is missed. */
 const MOST_LEASES_OF_FLUSHES = 20;
 
 /** J21: the script cache is emptied repeatedly, also while scripts are being loaded, until one was missed. */
@@ -146,7 +146,7 @@ export const errorReplies: Injection = {
   work: contention,
   async strike(stage) {
     const drawn = stage.random.pick(["forged", "forged", "OOM", "MISCONF", "READONLY", "LOADING"] as const);
-    // A cluster node gets its master in another way, and then does not recover by itself.
+    // A cluster node gets its master in another way, and would not recover by itself.
     const how = stage.cell.column === "C" && drawn === "READONLY" ? "forged" : drawn;
     const beganMs = stage.nowMs();
     const server = serverOf(stage);

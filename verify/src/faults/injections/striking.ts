@@ -52,7 +52,7 @@ export async function happens(stage: Stage, event: Promise<unknown>, withinMs: n
 }
 
 /**
- * Matches requests that change a lock: of Holdfast by script names, of a peer by its commands. Holdfast's requests
+ * Matches requests that change a lock: those of Holdfast by script name, those of a peer by command. Holdfast's requests
  * are sent by hash and have names, so the patterns for peers do not match them.
  */
 export const isOfALock: Matches = ([command = "", script = "", ...words]) => {
@@ -106,7 +106,7 @@ export async function runIdOf(server: ServerHandle): Promise<string> {
   return /run_id:(\w+)/.exec(String(await server.command("INFO", "server")))?.[1] ?? "";
 }
 
-/** Bounds of the difference between a server's wall clock and this host's, in ms. */
+/** Bounds on the difference between a server's wall clock and this host's, in ms. */
 export interface Ahead {
   readonly leastMs: number;
   readonly mostMs: number;
@@ -163,7 +163,7 @@ export function isStopped(pid: number): boolean {
 }
 
 /**
- * Freezes a client for that time. @returns how long the kernel had it stopped, or null if it had not
+ * Freezes a client for that time. @returns how long the kernel kept it stopped; null if it was not stopped
  *
  * The kernel is asked at the end too, because a process that was continued in between was not frozen.
  */

@@ -94,7 +94,7 @@ const OTHER_CLIENTS = /-(?:grace|strict|background|retained)$/;
 /** Why a cell cannot be run; undefined if it can. */
 function whyNot(row: string, column: Column): string | undefined {
   if (SINGLE.has(column)) return undefined;
-  if (row === "J14") return "the network of its own has a line to one server only";
+  if (row === "J14") return "a client's own network reaches only one server";
   return undefined;
 }
 

@@ -14,7 +14,7 @@ const ASKED: ReadonlySet<Operation["verb"]> = new Set(["acquire", "extend", "rel
  * that were not observed are not judged.
  */
 export function answeredSuccesses({ operations }: History): { readonly found: Found[]; readonly checked: number } {
-  // The property name is irrelevant here; only the counting of the collector is used.
+  // The property name is irrelevant here; only the collector's counting is used.
   const findings = new Findings("S4");
   for (const operation of operations) {
     const { verb, outcome, answeredMs, lockName } = operation;
@@ -30,6 +30,6 @@ export function answeredSuccesses({ operations }: History): { readonly found: Fo
 
 function whatIsWrong({ verb, owner, lockName, answeredMs, returnMs }: Operation): string | undefined {
   const what = `${verb} of "${lockName}" by ${owner} succeeded`;
-  if (answeredMs === null || answeredMs === undefined) return `${what}, and no answer said so`;
-  return answeredMs > returnMs ? `${what} ${showMs(answeredMs - returnMs)} before the answer came` : undefined;
+  if (answeredMs === null || answeredMs === undefined) return `${what}, but no reply said so`;
+  return answeredMs > returnMs ? `${what} ${showMs(answeredMs - returnMs)} before its reply` : undefined;
 }

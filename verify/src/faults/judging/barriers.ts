@@ -13,7 +13,7 @@ export interface Barriers {
   readonly checked: Readonly<Record<"S1" | "L4", number>>;
 }
 
-/** @param lateMs  by how much a wait may end late: for its last requests, and a busy machine */
+/** @param lateMs  by how much a wait may end late, because of its last requests or a busy machine */
 export function judgeBarriers(history: History, lateMs: number): Barriers {
   const found: Found[] = [];
   const checked = { S1: 0, L4: 0 };

@@ -3,7 +3,7 @@ import type { History } from "../../history/history.js";
 import type { Found } from "./found.js";
 import { EPS_MS, POLL_MS } from "./grounds.js";
 
-/** No process is without a grant at the end, and no time span without a grant is longer than a lease plus a poll. */
+/** Every process was granted the lock at least once, and no time without a grant is longer than a lease plus a poll. */
 export function contention(history: History, leaseMs: number): { readonly found: Found[]; readonly checked: number } {
   const acquires = history.operations.filter(({ verb }) => verb === "acquire");
   const grants = acquires.filter(({ outcome }) => outcome === "ok").toSorted((a, b) => a.returnMs - b.returnMs);

@@ -13,7 +13,7 @@ export interface Found {
   readonly records: readonly HistoryRecord[];
 }
 
-/** The most violations shown per property. */
+/** The maximum number of violations shown per property. */
 const SHOWN_EACH = 12;
 const PICTURES_EACH = 4;
 /** How much context a picture shows around a finding. */
@@ -24,7 +24,7 @@ export function foundBy({ property, violations }: SweepResult): Found[] {
   return violations.map(({ message, name, records }) => ({ property, lockName: name, message, records }));
 }
 
-/** For each property the first breaches with pictures, some more without, and a note about the rest. */
+/** For each property, the first breaches with pictures, some more without, and a note about the rest. */
 export function breachesOf(
   found: readonly Found[],
   history: History,

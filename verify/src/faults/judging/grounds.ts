@@ -14,7 +14,7 @@ export const PATIENCE_MS = 5_000;
 const FORGETS = /^J(?:24|25|26|27|31|32|33|36|37)(?!\d|q|g)/;
 /** The server's clock is changed. */
 const BENT_CLOCK = /^J(?:28|29|30)(?!\d)/;
-/** The server's clock only steps forward within the margin, so that leases end hardly early. */
+/** The server's clock only steps forward within the margin, so that leases end only slightly early. */
 const NUDGED_CLOCK = /^J28(?!\d)/;
 /** Two such steps within one lease, as a fraction of it; the leases of fault runs are short. */
 const NUDGE = 0.03;

@@ -11,7 +11,7 @@ import type { Fault, Kind, Operation } from "../../history/records.js";
 /** The beginning of an owner id: client, number, lease length, amount. */
 const OWNER = /^[^/]+\/\d+\/(\d+)\/(\d+)/;
 
-/** The late acquires of locks of this name. */
+/** The late acquires of this lock. */
 export function lateAcquires(faults: readonly Fault[], lockName: string, kind: Kind): Operation[] {
   return faults
     .flatMap(({ late = [] }) => late)

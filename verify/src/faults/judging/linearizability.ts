@@ -42,7 +42,7 @@ export interface Linearizability {
   readonly checked: number;
   /** Undecided names. */
   readonly unknown: readonly string[];
-  /** Names whose search would not finish; the sweeps judge them, which need no order. */
+  /** Names whose search would not finish. The sweeps judge them, because sweeps need no order. */
   readonly crowded: readonly string[];
 }
 
@@ -148,7 +148,7 @@ const BACK_AFTER_MS = 20;
 const TIMED_OUT_AFTER_MS = 400;
 
 /**
- * Whether a request may have been resent. That happens only if its reply did not arrive, and takes time: after a
+ * Whether a request may have been resent. That happens only if its reply did not arrive, and it takes time: after a
  * closed connection until the next one is open, otherwise (for example on a suspended machine) until the request
  * times out.
  */

@@ -15,7 +15,7 @@ export function lostSignals({ operations }: History): { readonly found: readonly
     const wentOn = all.filter(({ verb, outcome }) => verb === "wait" && outcome !== "no").length;
     checked += reached;
     if (reached <= wentOn) continue;
-    const message = `"${lockName}": signals reached ${reached} who waited, and only ${wentOn} can have gone on`;
+    const message = `"${lockName}": signals reached ${reached} waiters, but only ${wentOn} can have continued`;
     found.push({ property: "L3", lockName, message, records: all });
   }
   return { found, checked };

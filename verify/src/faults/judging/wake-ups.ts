@@ -49,7 +49,7 @@ export function noLostWakeUp(
       checked += 1;
       if (next !== undefined) slowestMs = Math.max(slowestMs, next.returnMs - release.returnMs);
       if (late === undefined || stuck === undefined) continue;
-      const message = `"${lockName}" was free and granted to nobody by ${showMs(late.dueMs)}, while ${stuck.owner} waited`;
+      const message = `"${lockName}" was free, but still not granted at ${showMs(late.dueMs)}, while ${stuck.owner} waited`;
       found.push({ property: "L3", lockName, message, records: [release, stuck] });
     }
   }

@@ -111,7 +111,7 @@ export class Actor {
     return false;
   }
 
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void {
     this.#child.kill("SIGCONT");
   }

@@ -1,4 +1,4 @@
-/** Clients of each library with default options, as far as they can reach the servers of a column through proxies. */
+/** Clients of each library with default options, if they can reach the servers of a column through proxies. */
 import { createClient, createCluster } from "redis";
 import type { Column } from "../cell.js";
 import { hasReplicas } from "../columns.js";

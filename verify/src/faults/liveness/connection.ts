@@ -1,7 +1,7 @@
 /**
  * Uses only Holdfast's public API, so that builds of other versions can be used too.
  *
- * A semaphore has one permit here, so that the bounds of a mutex apply to it as well.
+ * A semaphore has one permit here, so that the bounds of a mutex apply to it too.
  */
 import { channel } from "node:diagnostics_channel";
 import type { AcquireOptions, Lease, RenewEvent } from "holdfast";

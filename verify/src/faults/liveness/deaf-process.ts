@@ -17,7 +17,7 @@ const AFTER_MS = 10_000;
 const LEAST_SHARE = 90;
 /** The time by which the affected process must have resubscribed. */
 const RESUBSCRIBED_MS = 15_000;
-/** How long it is then observed for locks of its own. */
+/** How long it is then observed for new grants. */
 const SERVED_MS = 10_000;
 /** A process that works again gets locks more often than by polling every few seconds. */
 const SERVED_RATE = 1;

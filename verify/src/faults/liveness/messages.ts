@@ -83,7 +83,7 @@ export interface Asked {
   readonly call: Call;
 }
 
-/** A message of a process: the reply to a command, or an event. */
+/** A message from a process: the reply to a command, or an event. */
 export type Said =
   | { readonly type: "answer"; readonly number: number; readonly value?: unknown; readonly error?: string }
   | ({ readonly type: "event" } & ActorEvent);

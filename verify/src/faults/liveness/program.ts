@@ -11,7 +11,7 @@ import type { ActorEvent, ActorSettings, AskAnswer, Asked, Asking, Call, Said, S
 
 /** How long before the deadline of a stampede the event loop is observed. */
 const WATCHED_BEFORE_MS = 250;
-/** How long after its end the event loop is observed, while queued work may still run. */
+/** How long the event loop is observed after the stampede, while queued work may still run. */
 const WATCHED_AFTER_MS = 500;
 
 const settings = JSON.parse(process.argv[2] ?? "{}") as ActorSettings;
@@ -26,7 +26,7 @@ let contending: Promise<void> = Promise.resolve();
 // The parent process is gone and cannot end this one.
 process.on("disconnect", () => process.exit(1));
 process.on("warning", ({ name, message }) => tell("warning", "", `${name}: ${message}`));
-// Requests on a black-holed connection may reject when they are no longer awaited.
+// A request on a black-holed connection may reject after nobody awaits it any longer.
 process.on("unhandledRejection", () => {});
 process.on("message", (asked: Asked) => void answer(asked));
 say({ type: "answer", number: 0 });

@@ -1,8 +1,8 @@
 /**
  * Runs one liveness cell: starts servers and processes, plays the scenario of its row, and judges the measurements.
  *
- * A scenario is directed and has its own time limits, so `--seconds` has no effect; and nothing is random, so all
- * seeds are the same.
+ * A scenario is directed and has its own time limits, so `--seconds` has no effect. Nothing is random, so every seed
+ * plays the same run.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -201,7 +201,7 @@ export class Caller {
   #granted({ held, places, isAgain, args }: Lease, returnMs: number): void {
     const validUntilMs = held.validUntilMs();
     const { answeredMs } = held;
-    // A hold that another caller of the process handed on started no lease on the server.
+    // A hold that another caller of the process passed on started no lease on the server.
     const { leaseMs: _, ...rest } = args;
     for (const { id, part } of places)
       this.#recorder.end(id, {

@@ -1,4 +1,4 @@
-/** A process that locks because it is told to: by itself, over and over, or one lease at a time. */
+/** A client process of a run. It acquires locks on command: repeatedly on its own, or one lease at a time. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../stage.js";
 import { subjectOf } from "../subjects/table.js";
@@ -21,12 +21,12 @@ import {
 import { Recorder } from "./recorder.js";
 import { Sessions } from "./sessions.js";
 
-/** How often a turn of the event loop is written down: in a crowd less often, since all of them share this machine. */
+/** How often a turn of the event loop is recorded. Less often in a crowd, because all processes share this machine. */
 const TURN_EVERY_MS = { few: 20, crowd: 80 };
 const FEW = 8;
-/** For how long what was closed may take to go. */
+/** How long closed resources may take to disappear. */
 const GONE_WITHIN_MS = 3_000;
-/** What is ours and not the subject's: the line to the run, and the streams of every process. */
+/** Resources that are not the subject's: the channel to the parent process, and the standard streams. */
 const OURS = new Set(["PipeWrap", "TTYWrap", "WriteWrap", "FSReqCallback", "FSReqPromise", "CloseReq"]);
 
 const settings = JSON.parse(process.argv[2] ?? "{}") as ClientSettings;
@@ -37,7 +37,7 @@ let wallOffsetMs = settings.wallOffsetMs;
 process.on("unhandledRejection", (reason) => {
   unseen.push(reason instanceof Error ? (reason.stack ?? reason.message) : String(reason));
 });
-// The process that started us is gone, so no message will tell us to end.
+// The parent process is gone and cannot end this one.
 process.on("disconnect", () => process.exit(1));
 
 const ticking = setInterval(
@@ -108,7 +108,7 @@ async function act(call: Call): Promise<unknown> {
       return sessions.write(leaseOf(call.leaseId), call.isFenced);
     case "block":
       for (const endMs = monotonicMs() + call.forMs; monotonicMs() < endMs; );
-      // The first that runs after it: what every lease that is held says then is what matters.
+      // Nothing runs in between: what each lease reports right after the block is what matters.
       for (const lease of taken.values()) caller.sample(lease);
       return undefined;
     case "stepWall":
@@ -151,7 +151,7 @@ function leaseOf(leaseId: number): Lease {
   return lease;
 }
 
-/** Ends all that was begun. @returns what is left of it */
+/** Ends everything that was started. @returns what is left of it */
 async function close(): Promise<readonly string[]> {
   await sessions.rest();
   await connection.close();
@@ -161,13 +161,13 @@ async function close(): Promise<readonly string[]> {
   const endMs = monotonicMs() + GONE_WITHIN_MS;
   let found = left();
   while (found.length > 0 && monotonicMs() < endMs) {
-    // A timer that does not count as one itself.
+    // This timer must not count as an active resource.
     await sleep(10, undefined, { ref: false });
     found = left();
   }
   recorder.close();
   return [
-    ...found.map((resource) => `${settings.process} still has a ${resource} when all is closed`),
-    ...unseen.map((reason) => `${settings.process} has a rejection that nobody saw: ${reason}`),
+    ...found.map((resource) => `${settings.process} still has a ${resource} after everything was closed`),
+    ...unseen.map((reason) => `${settings.process} has an unhandled rejection: ${reason}`),
   ];
 }

@@ -4,7 +4,7 @@ import { unanswered } from "../subjects/trails.js";
 import { monotonicMs } from "../topology/monotonic.js";
 import type { Recorder } from "./recorder.js";
 
-/** What to do at a condition. */
+/** An operation on a condition. */
 export interface ConditionCall {
   readonly lockName: string;
   readonly act: "wait" | "signal";
@@ -13,7 +13,7 @@ export interface ConditionCall {
 
 let calls = 0;
 
-/** Waits for a signal, or gives one, and records that. Its mutex is not recorded, because only signals count here. */
+/** Waits for a signal, or sends one, and records that. Its mutex is not recorded, because only signals count here. */
 export async function conditionCall(
   condition: Connection["condition"],
   recorder: Recorder,

@@ -1,8 +1,8 @@
-/** The way of one process to the guarded resource. */
+/** The connection of one process to the protected resource. */
 import { createConnection, type Socket } from "node:net";
 import type { WriteAsked, Written } from "../resource.js";
 
-/** See the file header. Connects when it is first needed. */
+/** Writes effects; connects at the first one. */
 export class EffectLine {
   readonly #port: number;
   readonly #waiting = new Map<number, { resolve(isAccepted: boolean): void; reject(error: Error): void }>();
@@ -26,7 +26,7 @@ export class EffectLine {
     });
   }
 
-  /** No more effects. */
+  /** Closes the connection. */
   close(): void {
     this.#socket?.destroy();
     this.#socket = undefined;

@@ -1,34 +1,34 @@
-/** How a call ended, in the words of the record. */
+/** Converts the end of a call to the fields of its record. */
 import type { Held, Part, Refused } from "../subject.js";
 import { monotonicMs } from "../topology/monotonic.js";
 import type { Ended } from "./recorder.js";
 
-/** Whether it is not a success. */
+/** Whether the call did not succeed. */
 export function isRefused(end: object): end is Refused {
   return "outcome" in end;
 }
 
-/** What is known of one that did not succeed. */
+/** The outcome of a call that did not succeed. */
 export function endOf({ outcome, refusal }: Refused): Omit<Ended, "returnMs"> {
   return outcome === "info" || refusal === undefined ? { outcome: "info" } : { outcome, refusal };
 }
 
-/** Which member refused is not said, so of none it can be said that it was taken. */
+/** For a multi-lock: it is unknown which member refused, so no member can be recorded as busy. */
 export function whole(end: Refused): Refused {
   return end.refusal === "busy" ? { ...end, refusal: "gave-up" } : end;
 }
 
-/** One of several that was refused says nothing of the others. */
+/** For one of several locks: the refusal of one says nothing about the others. */
 export function unclear(end: Refused): Refused {
   return end.refusal === "not-sent" ? end : { ...end, outcome: end.refusal === "not-owner" ? "no" : "info" };
 }
 
-/** Until when an extended lease is good, which only an extension changes. */
+/** When the validity of an extended lease ends. Only an extension changes that. */
 export function validity(verb: string, held: Held): Pick<Ended, "validUntilMs"> {
   return verb === "extend" ? { validUntilMs: held.validUntilMs() } : {};
 }
 
-/** When the server's word for it came, of what is asked for by a request of its own. */
+/** When the server's reply arrived, for operations that send their own request. */
 export function answer(
   verb: "extend" | "release" | "downgrade",
   part: Pick<Part, "answered">,

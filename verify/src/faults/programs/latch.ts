@@ -20,7 +20,7 @@ export class LatchCaller {
     this.#process = process;
   }
 
-  /** Calls once; a count-down of 0 has no id, any other its own. */
+  /** Makes one call. A count-down of 0 has no id; any other has its own. */
   async call(lockName: string, verb: LatchVerb, number: number): Promise<Operation["outcome"]> {
     const latch = this.#latch;
     if (latch === undefined) throw new TypeError("this subject has no latch");

@@ -1,17 +1,17 @@
-/** What a run and its client processes say to each other. */
+/** The messages between a run and its client processes. */
 import type { Kind } from "../../history/records.js";
 import type { Letter } from "../cell.js";
 import type { Client, Reach, Taken, Work } from "../stage.js";
 import type { Grace, Releases } from "../subject.js";
 
-/** What a client process is started with, as JSON in its first argument. */
+/** The settings of a client process, as JSON in its first argument. */
 export interface ClientSettings {
-  /** Name and incarnation in one, as the records have it. */
+  /** The name and incarnation in one string, as in the records. */
   readonly process: string;
   readonly incarnation: number;
-  /** Ids of its operations begin above this. */
+  /** The ids of its operations are above this number. */
   readonly idBase: number;
-  /** Where it writes its records. */
+  /** The file for its records. */
   readonly file: string;
   readonly subject: string;
   readonly letter: Letter;
@@ -19,23 +19,23 @@ export interface ClientSettings {
   readonly reach: Reach;
   readonly grace: Grace;
   readonly releases: Releases;
-  /** Port of the guarded resource. */
+  /** The port of the protected resource. */
   readonly resourcePort: number;
   readonly commandTimeoutMs: number;
   readonly mutations: readonly string[];
   readonly wallOffsetMs: number;
-  /** How many processes share the caps on one name. */
+  /** The number of processes that share the caps on one name. */
   readonly clients: number;
   readonly seed: number;
 }
 
-/** The barriers of the runs have so many parties. */
+/** The number of parties of each barrier. */
 export const PARTIES = 2;
 
-/** What can be done to a latch. */
+/** The operations on a latch. */
 export type LatchVerb = Parameters<Client["latch"]>[1];
 
-/** What can be asked of it. */
+/** A command to a client process. */
 export type Call =
   | { readonly verb: "work"; readonly work: Work }
   | { readonly verb: "take"; readonly options: Parameters<Client["take"]>[0] }
@@ -50,34 +50,34 @@ export type Call =
   | { readonly verb: "vanish"; readonly how: "exit" | "error" }
   | { readonly verb: "rest" | "close" };
 
-/** A call on its way. */
+/** A command in transit. */
 export interface Asked {
   readonly number: number;
   readonly call: Call;
 }
 
-/** Its answer. */
+/** The reply to a command. */
 export interface Answered {
   readonly number: number;
   readonly value?: unknown;
   readonly error?: string;
 }
 
-/** What `take` came to: the lease, or why there is none. */
+/** The result of `take`: the lease, or why there is none. */
 export interface TakeAnswer {
   readonly taken?: Taken;
   readonly refusal?: string;
 }
 
-/** The name of the lock that a directed multi-lock takes beside that one. */
+/** The name of the second member of a directed multi-lock. */
 export function besideOf(lockName: string): string {
   return `${lockName}+`;
 }
 
-/** The semaphores of the runs have so many permits. */
+/** The number of permits of each semaphore. */
 export const LIMIT = 3;
 
-/** What each letter locks. */
+/** The kind of lock for each letter. */
 export const KINDS: Readonly<Record<Letter, Kind>> = {
   m: "mutex",
   r: "reentrant-mutex",
@@ -90,6 +90,6 @@ export const KINDS: Readonly<Record<Letter, Kind>> = {
   l: "count-down-latch",
   e: "election",
   b: "barrier",
-  // What sessions hold; signals are for themselves.
+  // The kind that sessions hold; signals are recorded separately.
   c: "mutex",
 };

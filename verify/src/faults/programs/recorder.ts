@@ -69,7 +69,7 @@ export class Recorder {
     this.#write({ line: "record", record });
   }
 
-  /** Records that the writer of this value was told that it was accepted. */
+  /** Records that the writer of this value received the reply that it was accepted. */
   acknowledged(resource: string, value: string): void {
     this.#write({ line: "acknowledged", resource, value });
   }

@@ -1,4 +1,4 @@
-/** A relay as a process, for a network namespace: `relay.js FROM_PORT TO_HOST TO_PORT`. Says when it listens. */
+/** A relay as a process, for a network namespace: `relay.js FROM_PORT TO_HOST TO_PORT`. Reports when it listens. */
 import { startRelay } from "../topology/relay.js";
 
 const [fromPort = "", host = "", toPort = ""] = process.argv.slice(2);

@@ -136,8 +136,8 @@ export class Sessions {
   }
 
   /**
-   * Acquires a hold again, and releases that. If the hold is lost meanwhile, the first release of either lease
-   * returns all of it, so both releases are called before that happens.
+   * Acquires a hold again, and releases the inner lease. If the hold is lost meanwhile, the inner lease is returned:
+   * the first release of either lease releases the whole hold, so the caller must start both releases together.
    */
   async #again(lease: Lease): Promise<Lease | undefined> {
     const { caller } = this.#tools;

@@ -7,26 +7,26 @@ import type { Breach, CellOutcome, CellVerdict } from "../verdict.js";
 import type { RunFacts } from "./data.js";
 import { Html, html, image } from "./html.js";
 
-/** Pictures are large, and the third says what the first does. */
+/** Pictures are large, and a third shows nothing new. */
 const PICTURES = 2;
 const BREACHES = 5;
 const RUNS = 4;
 /** The worst first. */
 const ORDER: readonly CellOutcome[] = ["violation", "void", "toothless", "unknown", "unavailable", "ok"];
 
-/** What a cell came to over all its runs: its worst. */
+/** The worst verdict over all runs of a cell. */
 export function worstOf(verdicts: readonly CellVerdict[]): CellVerdict | undefined {
   return byWorst(verdicts)[0];
 }
 
-/** The class of the mark of a verdict, which gives its colour. */
+/** The CSS class for the mark of a verdict. It sets the color. */
 export function markClass({ outcome, cell }: CellVerdict): string {
   if (outcome !== "ok") return outcome;
   if (cell.expectation === "broken") return "shown";
   return cell.expectation === "reported" ? "reported" : "ok";
 }
 
-/** The outcome in the words of its cell. */
+/** The outcome as text, which depends on what the cell expects. */
 export function outcomeText({ outcome, cell }: CellVerdict): string {
   if (outcome === "ok" && cell.expectation === "broken") return "shown: the violation that had to appear";
   if (outcome === "ok" && cell.expectation === "reported") return "reported: nothing is promised";
@@ -41,12 +41,12 @@ export function outcomeText({ outcome, cell }: CellVerdict): string {
   return texts[outcome];
 }
 
-/** The name by which a cell is linked to. */
+/** The id that links to a cell use. */
 export function anchorOf({ cell, subject }: CellVerdict): string {
   return `${subject}-${cell.id}`.replaceAll(/[^\w-]/g, "-");
 }
 
-/** A section that opens, for all runs of one cell by one subject. */
+/** A collapsible section for all runs of one cell with one subject. */
 export function cellSection(verdicts: readonly CellVerdict[], facts: RunFacts): Html {
   const ordered = byWorst(verdicts);
   const [worst] = ordered;

@@ -1,26 +1,26 @@
-/** What a report is made from. */
+/** The data of a report. */
 import type { Subject } from "../subject.js";
 import type { CellVerdict } from "../verdict.js";
 import type { PartResult } from "./results.js";
 
-/** How the run was set up. */
+/** The settings of the run. */
 export interface RunFacts {
   readonly seed: number;
   readonly lastsMs: number;
   readonly jobs: number;
   readonly tookMs: number;
-  /** What was driven. */
+  /** The tested subjects. */
   readonly subjects: readonly SubjectFacts[];
 }
 
 /** What a reader needs to know about a subject. */
 export type SubjectFacts = Pick<Subject, "name" | "version" | "settings" | "letters">;
 
-/** All that stands in a report. */
+/** Everything that a report contains. */
 export interface ReportData {
   readonly facts: RunFacts;
   readonly verdicts: readonly CellVerdict[];
-  /** Of other commands, found beside this one. */
+  /** Results of other commands, found in the report's directory. */
   readonly parts: readonly PartResult[];
   readonly versions: Readonly<Record<string, string>>;
   /** When it was written, as ISO 8601. */

@@ -37,7 +37,7 @@ ${peers.length > 0 ? html`<h2>Peers in the same cells</h2>${peerTable(verdicts, 
 function overview({ facts, versions, writtenAt }: ReportData, own: readonly CellVerdict[]): Html {
   const { passed, failed, unavailable, runs, operations, faults } = totalsOf(own);
   const figures: readonly (readonly [string, string | number])[] = [
-    ["cells as they should be", passed],
+    ["cells that passed", passed],
     ["cells that failed", failed],
     ["cells this machine cannot run", unavailable],
     ["runs", runs],

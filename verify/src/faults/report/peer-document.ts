@@ -1,4 +1,4 @@
-/** verify/docs/peers-under-faults.md: what came of the peers in the cells of the matrix, beside this library in the same ones. */
+/** Generates verify/docs/peers-under-faults.md: the results of peers and of Holdfast in the same cells of the matrix. */
 import { fileURLToPath } from "node:url";
 import { groupBy } from "../../history/history.js";
 import type { Cell, Expectation } from "../cell.js";
@@ -10,10 +10,10 @@ import { worstOf } from "./cells.js";
 import type { ReportData, SubjectFacts } from "./data.js";
 import { ABOUT, HOW_TO_READ, MAPPING } from "./peer-words.js";
 
-/** Where it is. */
+/** The path of the document. */
 export const DOCUMENT: string = fileURLToPath(new URL("../../../docs/peers-under-faults.md", import.meta.url));
 
-/** What of a run the document is made from. */
+/** The parts of a report that the document needs. */
 export type PeerReport = Pick<ReportData, "facts" | "verdicts" | "versions">;
 
 const SIGNS: Readonly<Record<Expectation, string>> = { kept: "0", broken: "!", reported: "~", refused: "R" };
@@ -23,11 +23,11 @@ const SERVERS: Readonly<Record<string, string>> = {
   "1a": "One server that syncs its file at every write (1a)",
 };
 
-/** The document as Markdown, made from one run or several. @throws RangeError  there is none */
+/** The document as Markdown, made from one or more runs. @throws RangeError  no run */
 export function peerDocument(reports: readonly PeerReport[]): string {
-  if (reports.length === 0) throw new RangeError("there is no run to write of");
+  if (reports.length === 0) throw new RangeError("there is no run to document");
   const verdicts = reports.flatMap((report) => report.verdicts);
-  // Of a library that was run again the later report says how.
+  // If a library was run again, the later report wins.
   const known = new Map(reports.flatMap(({ facts }) => facts.subjects.map((subject) => [subject.name, subject])));
   const subjects = [...known.values()].filter(({ name }) => verdicts.some(({ subject }) => subject === name));
   const columns = COLUMNS.filter((column) => verdicts.some(({ cell }) => cell.column === column));
@@ -73,7 +73,7 @@ function subjectTable(subjects: readonly SubjectFacts[]): string {
   return ["| library | version | kinds | settings |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-/** How many cells had which result: where this library promises something, and where no library promises anything. */
+/** The number of cells by result: those in which a library promises something, and those in which none does. */
 function sentence({ name }: SubjectFacts, verdicts: readonly CellVerdict[]): string {
   const worst = worstOfEach(verdicts.filter(({ subject }) => subject === name));
   const telling = worst.filter(({ outcome }) => !isSilent(outcome));
@@ -92,7 +92,7 @@ function sentence({ name }: SubjectFacts, verdicts: readonly CellVerdict[]): str
   ].join("\n");
 }
 
-/** What it never promised, so that readers do not count it as broken. */
+/** What the peer does not report, so that readers do not count it as violated. */
 function restraint(name: string): string {
   if (name === "holdfast") return "";
   const { held, validity, signal } = wordsOf(name);
@@ -167,7 +167,7 @@ function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
-/** Cells from which nothing can be read, with the reason of each. */
+/** Cells that showed nothing, by reason. */
 function nothing(verdicts: readonly CellVerdict[]): string[] {
   const silent = worstOfEach(verdicts.filter(({ outcome }) => isSilent(outcome)));
   if (silent.length === 0) return [];
@@ -179,7 +179,7 @@ function nothing(verdicts: readonly CellVerdict[]): string[] {
   return ["## Cells that showed nothing", lines.join("\n")];
 }
 
-/** The words of the runner, without what is of this machine only. */
+/** The runner's notes, without details of this machine. */
 function reasonOf({ outcome, notes }: CellVerdict): string {
   const end = notes.findIndex((note) => note.startsWith("struck ") || note.startsWith("history: "));
   const said = (end < 0 ? notes : notes.slice(0, end)).map((note) =>

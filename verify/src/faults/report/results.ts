@@ -1,17 +1,17 @@
 /**
- * What another part of the verification leaves for the report: a small JSON file, of one result or a list of them.
+ * Reads what other parts of the verification leave for the report: small JSON files with one result or a list of them.
  *
  *     { "part": "simulation", "title": "Simulated seeds", "passed": 20000, "failed": 0, "tookMs": 61234,
  *       "facts": { "grants": 81234 }, "columns": ["kind", "seeds"], "rows": [["mutex", "2222"]] }
  *
- * `facts`, `columns` and `rows` may be absent. The numbers of the simulation and of the teeth are read as they write them.
+ * `facts`, `columns` and `rows` may be absent. The simulation and the teeth have formats of their own.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** See the file header. */
+/** The result of one part. */
 export interface PartResult {
-  /** One of its name is shown: the one that was read last. */
+  /** The name of the part. If several results have it, the one read last is shown. */
   readonly part: string;
   readonly title: string;
   readonly passed: number;
@@ -59,11 +59,11 @@ function resultOf(value: unknown, file: string): PartResult | undefined {
   if (!("part" in value)) return undefined;
   const { part, title, passed, failed, tookMs = 0, facts = {}, columns = [], rows = [] } = value as Partial<PartResult>;
   if (typeof part !== "string" || typeof title !== "string" || !isCount(passed) || !isCount(failed))
-    throw new SyntaxError(`${file} is no result of a part: it needs part, title, passed and failed`);
+    throw new SyntaxError(`${file} is not the result of a part: it needs part, title, passed and failed`);
   return { part, title, passed, failed, tookMs, facts, columns, rows };
 }
 
-/** What the simulation counts, in its own words. */
+/** The format of the simulation. */
 interface Simulated {
   readonly seeds: number;
   readonly failed: number;
@@ -90,7 +90,7 @@ function simulated({ seeds, failed, seedsPerMinute, checked, byKind, ...figures 
   };
 }
 
-/** What the teeth say, in their own words. */
+/** The format of the teeth. */
 interface Bitten {
   readonly passed: number;
   readonly failed: number;
@@ -106,7 +106,7 @@ interface Bitten {
 function bitten({ passed, failed, teeth }: Bitten): PartResult {
   return {
     part: "teeth",
-    title: "Mistakes made on purpose, and who caught them",
+    title: "Deliberate mistakes, and what caught them",
     passed,
     failed,
     tookMs: 0,

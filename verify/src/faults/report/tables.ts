@@ -45,8 +45,8 @@ export function legend(): Html {
     ["unrun", "0", "not run"],
   ] as const;
   return html`<p>${meanings.map(([name, sign, text]) => html`<span class="mark ${name}">${sign}</span> ${text} &nbsp; `)}</p>
-<p class="faint">m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed, l latch; e election, b barrier, c condition, in cells of ours that the matrix of the reference has not.
-1n one server without a file, 1e synced every second, 1a synced at every write; T behind Sentinel, C a cluster, Q3 and Q5 a lock on so many independent servers, which has one kind only: what is marked r or k there is a mutex.</p>`;
+<p class="faint">m mutex, r re-entrant, w read-write, s semaphore, f fair, k multi-lock, t fenced, a renewed, l latch; e election, b barrier, c condition, in additional cells that the reference matrix does not have.
+1n one server without a file, 1e synced every second, 1a synced at every write; T behind Sentinel, C a cluster, Q3 and Q5 a lock on 3 or 5 independent servers, which has one kind only: cells marked r or k there run a mutex.</p>`;
 }
 
 /** The cells that at least one peer ran, with a column for each subject. */

@@ -33,7 +33,7 @@ export function writeReport(directory: string, verdicts: readonly CellVerdict[],
   return file;
 }
 
-/** What was run, on what. */
+/** The versions of everything that was run. */
 export function versionsOf({ subjects }: RunFacts): Readonly<Record<string, string>> {
   const holdfast = subjects.find(({ name }) => name === "holdfast");
   return { holdfast: holdfast?.version ?? "unknown", node: nodeVersion, redis: redisVersion() };

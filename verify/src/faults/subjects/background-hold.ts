@@ -1,4 +1,4 @@
-/** A caller that holds by `run`, which does not await the release, seen as one that acquires and releases. */
+/** Adapts `run`, which does not await the release, to a caller that acquires and releases. */
 import { type Lease, type ReleaseOutcome, StoreError } from "holdfast";
 import type { ReleaseEvents } from "../../simulation/release-events.js";
 
@@ -8,7 +8,7 @@ export type Run = (
   options: { readonly release: "background"; readonly onReleaseError: (error: unknown) => void },
 ) => Promise<void>;
 
-/** See the file header. */
+/** One hold via `run`. */
 export class BackgroundHold {
   readonly #run: Run;
   readonly #events: ReleaseEvents;
@@ -21,7 +21,7 @@ export class BackgroundHold {
     this.#events = events;
   }
 
-  /** Resolves when the work begins, which then goes on until the release. */
+  /** Resolves when the work begins. The work ends at the release. */
   acquire(): Promise<Lease> {
     return new Promise((resolve, reject) => {
       const work = (lease: Lease): Promise<void> =>
@@ -37,7 +37,7 @@ export class BackgroundHold {
     });
   }
 
-  /** Ends the work. Resolves to what became of the release, which comes after `run` has settled. */
+  /** Ends the work. Resolves to the outcome of the release, which is known only after `run` has settled. */
   async release(lease: Lease): Promise<ReleaseOutcome> {
     this.#endWork();
     await this.#running;

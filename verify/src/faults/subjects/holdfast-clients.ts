@@ -1,4 +1,4 @@
-/** Clients of ioredis by which this library finds its servers in the fault runs, as a user would set them up. */
+/** The ioredis clients of Holdfast in the fault runs, set up as a user would. */
 import { Cluster, Redis } from "ioredis";
 import type { Reach } from "../stage.js";
 
@@ -18,10 +18,10 @@ export interface Clients {
   disconnect(): void;
 }
 
-/** Makes them. They connect by themselves. */
+/** Creates the clients. They connect by themselves. */
 export function clientsFor(port: number, reach: Reach): Clients {
   const all = made(port, reach);
-  // What matters of it comes as a rejection of the call that it concerns.
+  // An error that matters also rejects the call that it concerns.
   for (const client of all) client.on("error", () => {});
   return {
     all,

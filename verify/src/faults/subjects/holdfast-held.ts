@@ -1,4 +1,4 @@
-/** A lease of this library as the fault runs see one. */
+/** Adapts a lease of Holdfast to the fault runs. */
 import {
   type Lease,
   LeaseLostError,
@@ -13,26 +13,26 @@ import type { Held, Part, Refused, Renewal } from "../subject.js";
 import { monotonicMs } from "../topology/monotonic.js";
 import { type Trail, type Trails, unanswered } from "./trails.js";
 
-/** What is known of a lease besides itself. */
+/** What is known about a lease besides the lease itself. */
 export interface HeldFacts {
   readonly kind: Kind;
   readonly lockName: string;
   readonly trails: Trails;
-  /** How many leases its claim had before. */
+  /** The number of earlier leases of its claim. */
   readonly turn: number;
-  /** Whether others may follow on its claim, so that it may end without a request. */
+  /** Whether other callers may continue its claim, so that the lease may end without a request. */
   readonly isShared: boolean;
-  /** Releases it; absent where the lease itself does. */
+  /** Releases it; absent if `lease.release` is used. */
   readonly giveBack?: () => Promise<ReleaseOutcome>;
-  /** Enters the hold of a re-entrant mutex once more. */
+  /** Acquires a reentrant mutex again. */
   readonly again?: (lease: ReentrantLease) => Promise<ReentrantLease>;
 }
 
-/** Two readings of the clock that are nearer than this are one. */
+/** Two readings of the clock that are closer together than this count as one. */
 const TOGETHER_MS = 0.3;
 const TRIES = 20;
 
-/** See the file header. */
+/** Adapts a lease. */
 export function hold(lease: Lease, facts: HeldFacts): Held {
   const { kind, lockName, trails, again, turn } = facts;
   const members: readonly Lease[] = "leases" in lease ? (lease as MultiLease).leases : [lease];
@@ -72,13 +72,13 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
       else lease.signal.addEventListener("abort", () => listener(), { once: true });
     },
     onRenewed() {
-      // Told by onRenewal, before they are sent.
+      // onRenewal reports renewals, before they are sent.
     },
     onRenewal(listener) {
       for (const [member, trail] of trailOf)
         trail.onExtension = (leaseMs, ended) => {
-          // This is a late release, not a renewal: the lease may end after the last check of the caller, and a
-          // multi-lock releases its remaining members by itself. Do not ask the lease, because it would notice its end.
+          // This is a late release, not a renewal: the lease may end after the caller's last check, and a multi-lock
+          // releases its remaining members by itself. Do not ask the lease, because it would notice its end.
           if (isReleasing || monotonicMs() >= (goodUntilMs.get(trail) ?? 0)) {
             wasOver.add(trail);
             trail.extendedMs = null;
@@ -89,7 +89,7 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
         };
     },
     async extend(leaseMs) {
-      // Refused here and now, before anything is sent: the server may still keep it for a moment.
+      // Refused before anything is sent. The server may keep the lease for a moment longer.
       if (lease.validForMs() <= 0) return notSent("it was over before it was extended");
       isExtending = true;
       for (const trail of all) Object.assign(trail, { extension: null, extendedMs: null });
@@ -116,7 +116,7 @@ export function hold(lease: Lease, facts: HeldFacts): Held {
   };
 }
 
-/** Of a hold that others share, most leases end without a request. Who is late asks by an extension. */
+/** Most leases of a shared hold end without a request. A late release is checked with an extension. */
 function releaseAnswer(trail: Trail, wasOver: boolean, isShared: boolean): number | null | undefined {
   if (isShared && trail.releasedAfter === undefined && !wasOver) return undefined;
   return trail.releasedMs ?? (wasOver ? trail.extendedMs : null);
@@ -129,7 +129,7 @@ function partOf(member: Lease, trail: Trail | undefined, answered: NonNullable<P
     lockName: member.name,
     owner: member.owner,
     token: member.token,
-    // A lease that was released answers the same again.
+    // Releasing a lease again has the same result.
     released: () => releaseEnd(member),
   };
 }
@@ -144,7 +144,7 @@ async function releaseEnd(
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof LeaseLostError) return { outcome: "no", refusal: "not-owner", message };
-    // It goes on trying behind our back, so that even what was not sent may be done later.
+    // The lease retries its release in the background, so even a request that was not sent may run later.
     return { outcome: "info", message };
   }
 }
@@ -169,7 +169,7 @@ async function downgrade(lease: ReadWriteLease): Promise<undefined | Refused> {
     await lease.downgrade();
     return undefined;
   } catch (error) {
-    // Also when it is lost: that may have been found out by another request, after this one was done.
+    // Even if the lease is lost: another request may have found that out after this one had run.
     return { outcome: "info", message: error instanceof Error ? error.message : String(error) };
   }
 }
@@ -186,7 +186,7 @@ function notSent(message: string): Refused {
   return { outcome: "no", refusal: "not-sent", message };
 }
 
-/** Never later than what the lease said, and earlier by no more than one reading takes; null when it is over. */
+/** The end of validity: never too late, and too early at most by the time of one reading; null if it has ended. */
 function validUntil(lease: Lease): number | null {
   let untilMs: number | null = null;
   for (let tries = 0; tries < TRIES; tries += 1) {

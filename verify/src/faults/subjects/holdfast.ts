@@ -1,4 +1,4 @@
-/** This library on ioredis, as a user would set it up, with an observer of its store. */
+/** Holdfast on ioredis, as a user would set it up, with an observer of its store. */
 import { channel } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
 import {
@@ -25,10 +25,10 @@ import { latchOf } from "./holdfast-latch.js";
 import { QuorumTrails } from "./quorum-trails.js";
 import { Trails, unanswered } from "./trails.js";
 
-/** Not a mistake in what is sent, but an option that a user can set too: for servers that may evict. */
+/** Not a deliberate mistake, but an option that users have too: it allows servers that may evict keys. */
 const ALLOW_EVICTION = "allow-eviction";
 
-/** See the file header. */
+/** Holdfast as a subject. */
 export const holdfastSubject: Subject = {
   name: "holdfast",
   version: versionOf(),
@@ -57,7 +57,7 @@ function connect(settings: SubjectSettings): Connection {
   const [redis] = clients.all;
   const chosen = chooseStores({ ...(redis === undefined ? {} : { redis }), failoverGrace: grace });
   if (!("run" in chosen)) throw new TypeError("one client makes one store");
-  // A store tries native releases after a few others, and many processes do not live that long here.
+  // A store uses native releases only after some other releases, and many processes here do not live that long.
   for (let releases = 0; releases < 20; releases += 1) chosen.releasesNatively?.();
   const trails = new Trails();
   const store: Store = trails.watch(mutated(chosen, mistakes));
@@ -73,7 +73,7 @@ function connect(settings: SubjectSettings): Connection {
   return {
     async acquire(request, kind) {
       told = (owner) => {
-        // A call publishes one claim at most before it waits for anything.
+        // A call publishes at most one claim before it waits for anything.
         told = undefined;
         const trail = trails.of(owner);
         trail.callers += 1;
@@ -118,7 +118,7 @@ function connect(settings: SubjectSettings): Connection {
 /** On independent servers: every attempt has its own claim, so it is unknown which one will be granted. */
 function onQuorum({ all, disconnect }: Clients, { runtime, mistakes, options, grace }: QuorumFacts): Connection {
   const own = { redlock: all };
-  // What the library does not offer is made of its own parts: servers that are never asked what they remember.
+  // The library has no such option, so stores are created one by one: then servers are not checked for lost memory.
   const chosen = grace === "off" ? all.map((client) => storeFor(client)) : chooseStores(own);
   if ("run" in chosen) throw new TypeError("several clients make several stores");
   const trails = new QuorumTrails(chosen.length);
@@ -200,7 +200,7 @@ function ask(holdfast: Holdfast, request: Request, kind: Kind): Promise<Lease | 
   }
 }
 
-/** `run` of the lock with what was requested; undefined for a kind that is not driven by it. */
+/** `run` of the requested lock; undefined for a kind that is not held via `run` here. */
 function byRun(holdfast: Holdfast, request: Request, kind: Kind, isRetained: boolean): Run | undefined {
   const {
     leaseMs,

@@ -1,4 +1,4 @@
-/** What the subjects of other libraries have in common: the client they are given, and words for what they answer. */
+/** Shared by the adapters of other libraries: the client, and the outcomes of calls. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -7,14 +7,14 @@ import type { Refusal } from "../../history/records.js";
 import type { Refused, SubjectSettings } from "../subject.js";
 import { monotonicMs } from "../topology/monotonic.js";
 
-/** By how much of a lease the clocks of client and server may disagree; assumption A1. */
+/** The clock drift between client and server, as a fraction of the lease; assumption A1. */
 const DRIFT = 0.01;
 
 const require = createRequire(import.meta.url);
 
 /** Returns the version of an installed package from its package.json. */
 export function versionOf(packageName: string): string {
-  // Not every package exports its package.json, so that it is looked for above the file that is imported.
+  // Not every package exports its package.json, so this searches the folders above the imported file.
   for (let folder = dirname(require.resolve(packageName)); ; folder = dirname(folder)) {
     const version = versionIn(folder, packageName);
     if (version !== undefined) return version;
@@ -30,20 +30,20 @@ function versionIn(folder: string, packageName: string): string | undefined {
     return undefined;
   }
   const { name, version } = JSON.parse(text) as { readonly name?: string; readonly version?: string };
-  // Built folders may have a package.json without a name, which only says how their files are loaded.
+  // Built folders may have a package.json without a name, which only defines how their files are loaded.
   return name === packageName ? version?.replace(/^v/, "") : undefined;
 }
 
-/** An ioredis client with nothing but the port and the time to answer set; every peer that takes ioredis gets it so. */
+/** An ioredis client with only the port and the command timeout set; all peers that use ioredis get such a client. */
 export async function connectIoredis({ port, commandTimeoutMs }: SubjectSettings): Promise<Redis> {
   const client = new Redis({ host: "127.0.0.1", port, commandTimeout: commandTimeoutMs });
-  // A connection that fails is made again, the first one too; what failed on it rejects where it was asked for.
+  // ioredis reconnects by itself, after a failed first connection too; failed requests reject where they were made.
   client.on("error", () => {});
   await new Promise<void>((resolve) => client.once("ready", resolve));
   return client;
 }
 
-/** An answer that surely had no effect. */
+/** A refusal: the call certainly had no effect. */
 export function no(refusal: Refusal, message: string): Refused {
   return { outcome: "no", refusal, message };
 }
@@ -58,31 +58,31 @@ export function lacks(name: string, what: string): never {
   throw new RangeError(`${name} has no ${what}`);
 }
 
-/** An instant of the wall clock on the recorder's clock, as both stand now. */
+/** Converts an instant of the wall clock to the recorder's clock, by the present difference between the two. */
 export function fromWall(wallMs: number): number {
   return monotonicMs() + (wallMs - Date.now());
 }
 
 /**
- * Whether a lease was held for certain, for peers whose calls resolve with nothing whether or not it was.
+ * Whether a lease was certainly held, for peers whose calls resolve without a value in either case.
  *
- * Within the lease a call that resolves has done what it is for. After it the peer says neither that it has, nor that
- * it has not, and its documentation promises no more: that is `info`, and not a success claimed by us in its name.
+ * A call that resolves within the lease has succeeded. If it resolves later, the peer does not say whether it has, and
+ * its documentation promises nothing. So the outcome is `info`: a success would be our claim, not the peer's.
  */
 export class CertainLease {
   #endsMs: number;
 
-  /** @param sentMs  before the request left that began the lease, on the recorder's clock */
+  /** @param sentMs  just before the request for the lease was sent, on the recorder's clock */
   constructor(sentMs: number, leaseMs: number) {
     this.#endsMs = endOf(sentMs, leaseMs);
   }
 
-  /** Another request began a lease of so much, and is answered. */
+  /** Call it when another request has succeeded that started a lease of this length. */
   renewed(sentMs: number, leaseMs: number): void {
     this.#endsMs = Math.max(this.#endsMs, endOf(sentMs, leaseMs));
   }
 
-  /** What a call that has just resolved with nothing has to be recorded as. */
+  /** The outcome of a call that has just resolved without a value. */
   resolved(verb: string): undefined | Refused {
     if (monotonicMs() < this.#endsMs) return undefined;
     return { outcome: "info", message: `${verb} resolved after the lease, and does not say whether it was still held` };

@@ -1,9 +1,9 @@
-/** The libraries that this one is compared with in the same runs, and which cells each of them can take. */
+/** The libraries that Holdfast is compared with in the same runs, and the cells that each of them can run. */
 import type { Cell, Letter } from "../cell.js";
 import { SINGLE, SINGLE_CELLS } from "../matrix.js";
 import type { Subject } from "../subject.js";
 
-/** By the name that a run is asked for; each is loaded only when it is. */
+/** The peers by name. Each is loaded only when a run selects it. */
 export const PEERS: Readonly<Record<string, () => Promise<{ readonly subject: Subject }>>> = {
   redlock: () => import("./redlock.js"),
   "redis-semaphore": () => import("./redis-semaphore.js"),
@@ -18,14 +18,14 @@ const KEY_PREFIXES: Readonly<Record<string, (letter: Letter) => string>> = {
   "simple-redis-mutex": () => "@simple-redis-mutex:lock-",
 };
 
-/** The key in which a peer keeps a lock. @throws RangeError  there is no peer of that name */
+/** The key in which a peer stores a lock. @throws RangeError  unknown peer */
 export function peerKey(peer: string, letter: Letter, lockName: string): string {
   const prefixOf = Object.hasOwn(KEY_PREFIXES, peer) ? KEY_PREFIXES[peer] : undefined;
   if (prefixOf === undefined) throw new RangeError(`there is no peer ${peer}`);
   return `${prefixOf(letter)}${lockName}`;
 }
 
-/** The key of the counter that the tokens of a peer come from. @throws RangeError  it has none */
+/** The key of the counter for a peer's tokens. @throws RangeError  the peer has no tokens */
 export function peerFenceKey(peer: string): string {
   if (peer === "simple-redis-mutex") return "@simple-redis-mutex:fencing-tokens";
   throw new RangeError(`${peer} has no tokens`);
@@ -33,11 +33,11 @@ export function peerFenceKey(peer: string): string {
 
 /** What a peer reports about its own lease. Only this is judged. */
 export interface Words {
-  /** Whether it can be asked if a lease is held. */
+  /** Whether it has a method that tells if a lease is held. */
   readonly held: boolean;
-  /** Whether it says until when. */
+  /** Whether it reports when a lease ends. */
   readonly validity: boolean;
-  /** For which letters it tells of a loss by itself. */
+  /** The letters for which it reports a loss on its own. */
   readonly signal: readonly Letter[];
 }
 
@@ -48,7 +48,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   "simple-redis-mutex": { held: false, validity: false, signal: [] },
 };
 
-/** See `Words`. @throws RangeError  there is no peer of that name */
+/** See `Words`. @throws RangeError  unknown peer */
 export function wordsOf(peer: string): Words {
   const words = Object.hasOwn(WORDS, peer) ? WORDS[peer] : undefined;
   if (words === undefined) throw new RangeError(`there is no peer ${peer}`);
@@ -59,11 +59,11 @@ export function wordsOf(peer: string): Words {
 const NOTIFIED: ReadonlySet<string> = new Set(["simple-redis-mutex"]);
 
 /**
- * The cells that a peer takes: those that the matrix has for a letter of its own, and for a letter that it lacks the
- * mutex in its place, once per fault and server.
+ * The cells that a peer runs: those of the matrix for the letters that it supports, and for each other letter the mutex
+ * instead, once per fault and server.
  *
- * Left out is what would say nothing about it: a wall clock or a suspension that only a client with a clock of its own
- * can be given, a check at the start that it does not claim to have, counters that are seeded, tokens where it has none.
+ * Cells that would say nothing about a peer are left out: wall clock steps and suspensions, which need a client with an
+ * injectable clock; a start-up check that it does not have; seeded counters; and tokens if it has none.
  */
 export function peerCells(
   subject: Pick<Subject, "name" | "letters">,
@@ -83,7 +83,7 @@ function inLetter(cell: Cell, letter: Letter): Cell {
   return { ...cell, id: `${cell.row}/${cell.column}/${letter}`, letter, isQuick: false };
 }
 
-/** Cells of a mutex that the matrix does not have, and that peers take in place of one of a letter that they lack. */
+/** Mutex cells that the matrix does not have. Peers run them instead of cells of a letter that they lack. */
 export const STAND_INS: readonly Cell[] = standIns();
 
 function standIns(): Cell[] {
@@ -94,11 +94,11 @@ function standIns(): Cell[] {
 
 function letterFor({ name, letters }: Pick<Subject, "name" | "letters">, cell: Cell): Letter | undefined {
   if (/^(?:J06|J07|J36g)$|-seeded$/.test(cell.row)) return undefined;
-  // Without a word of a loss there is nothing to see in it, and who renews tells of one in other cells.
+  // It needs a signal for lost leases. Peers that renew, and so have one, show it in other cells.
   if (cell.row === "L06") return undefined;
   if (/^(?:J1[67]|L0[345])$/.test(cell.row) && !NOTIFIED.has(name)) return undefined;
   if (letters.includes(cell.letter)) return cell.letter;
   if (cell.judged === "leases") return "m";
-  // Without a token there is nothing to judge in the rows about tokens, nor to fence effects with.
+  // Without tokens, there is nothing to judge in the rows about tokens, and effects cannot be fenced.
   return undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * What goes through the doors to the servers of a quorum, claim by claim. As `Trails`, but a claim is granted, renewed
- * or given back only when a majority of the servers has answered so.
+ * Observes the requests to the servers of a quorum, by claim. Like `Trails`, but a claim is granted, renewed or released
+ * only when a majority of the servers has confirmed it.
  */
 import type { Reply, Script, Store } from "holdfast";
 import { wrapped } from "../mutations.js";
@@ -8,7 +8,7 @@ import type { Refused } from "../subject.js";
 import { monotonicMs } from "../topology/monotonic.js";
 import { Trails, unanswered } from "./trails.js";
 
-/** A question that goes to every server, and what they have said to it. */
+/** A request to every server, with their replies. */
 class Round {
   readonly #majority: number;
   readonly #count: number;
@@ -25,7 +25,7 @@ class Round {
     });
   }
 
-  /** @returns whether a majority has said yes, by this answer */
+  /** @returns whether this reply completes a majority of yes */
   answered(word: "yes" | "no" | "unknown", error?: unknown): boolean {
     this.#said[word] += 1;
     const { yes, no, unknown } = this.#said;
@@ -37,32 +37,32 @@ class Round {
   }
 }
 
-/** What the servers have said to the releases of one claim. */
+/** The replies of the servers to the releases of one claim. */
 interface Release {
   readonly held: Set<number>;
   readonly answered: Set<number>;
-  /** How often this process had connected again when it sent the first one. */
+  /** The number of reconnections of this process when it sent the first release. */
   readonly after: number;
-  /** Whether one was sent whose answer did not come. */
+  /** Whether a release was sent that got no reply. */
   isOpen: boolean;
 }
 
-/** See the file header. */
+/** The claims of one client on a quorum. */
 export class QuorumTrails {
-  /** Of all claims, as those who hold see them. */
+  /** The trails of all claims, as their holders see them. */
   readonly trails: Trails = new Trails();
   readonly #count: number;
-  /** By claim and by what was asked. */
+  /** The rounds by verb and claim. */
   readonly #rounds = new Map<string, Round>();
   readonly #releases = new Map<string, Release>();
   #reconnects = 0;
 
-  /** @param count  how many servers there are */
+  /** @param count  the number of servers */
   constructor(count: number) {
     this.#count = count;
   }
 
-  /** The store of one of the servers, with an observer. */
+  /** The store of one server, with an observer. */
   watch(store: Store, server: number): Store {
     store.onReconnect((connection) => {
       if (connection === "commands") this.#reconnects += 1;
@@ -114,8 +114,8 @@ export class QuorumTrails {
   }
 
   /**
-   * It may take several tries, of which each server counts once. "Not held" says that it was done if an earlier copy may
-   * have run, which nothing was answered to.
+   * A release may take several tries; each server counts once. A reply "not held" confirms the release if an earlier copy
+   * that got no reply may have run.
    */
   async #release(owner: string, server: number, answer: () => Promise<Reply>): Promise<Reply> {
     const trail = this.trails.of(owner);
@@ -140,7 +140,7 @@ export class QuorumTrails {
     }
   }
 
-  /** The round under way; a new one if that server was asked in it already. */
+  /** The current round; a new one if that server has already been asked in it. */
   #round(verb: string, owner: string, server: number): Round {
     const key = `${verb} ${owner}`;
     if (this.#rounds.get(key)?.asked.has(server) === true) this.#rounds.delete(key);
@@ -150,7 +150,7 @@ export class QuorumTrails {
   }
 }
 
-/** The claims that are forgotten first are the oldest; a client has few at once. */
+/** The number of remembered claims. The oldest are forgotten first; a client has only a few at a time. */
 const REMEMBERED = 5_000;
 
 function kept<Value>(all: Map<string, Value>, key: string, make: () => Value): Value {

@@ -147,7 +147,7 @@ function renewed(
     onLost: (listener) => signal.addEventListener("abort", listener, { once: true }),
     onRenewal: (listener) => void observed.renewalListeners.push(listener),
     onRenewed() {},
-    extend: async () => no("not-sent", "`using` extends by itself and gives its lock to nobody"),
+    extend: async () => no("not-sent", "`using` extends by itself and does not expose its lock"),
     async release() {
       isReleased = true;
       end = await endOf(finish());

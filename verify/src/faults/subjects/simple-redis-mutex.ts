@@ -1,4 +1,4 @@
-/** simple-redis-mutex: a mutex with a token and notified waiting, for node-redis. */
+/** Adapter for simple-redis-mutex: a mutex for node-redis, with tokens and notified waiters. */
 
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,10 +8,10 @@ import type { Connection, Held, Refused, Request, Subject, SubjectSettings } fro
 import { monotonicMs } from "../topology/monotonic.js";
 import { CertainLease, info, lacks, no, versionOf } from "./peer.js";
 
-/** Its default interval is a third of its default lease. */
+/** The library's default polling interval is a third of its default lease. */
 const POLLS_A_LEASE = 3;
 
-/** See the file header. */
+/** simple-redis-mutex as a subject. */
 export const subject: Subject = {
   name: "simple-redis-mutex",
   version: versionOf("simple-redis-mutex"),
@@ -28,11 +28,11 @@ export const subject: Subject = {
         return await acquire(client, grants, request);
       },
       async close() {
-        // Its subscriber unsubscribes and ends by itself after the client that it was made from.
+        // The library's subscriber unsubscribes and ends by itself after the client from which it was created.
         const ends = subscribers.filter(({ isOpen }) => isOpen).map((subscriber) => once(subscriber, "end"));
         const limit = new AbortController();
         const late = sleep(settings.commandTimeoutMs, undefined, { signal: limit.signal }).catch(() => {});
-        // Not `destroy`, as long as the server answers: it would reject what is under way.
+        // Not `destroy` while the server replies, because it would reject requests in progress.
         await Promise.race([client.close().then(() => Promise.all(ends)), late]);
         limit.abort();
         if (client.isOpen) client.destroy();
@@ -48,7 +48,7 @@ function newClient({ port, commandTimeoutMs }: SubjectSettings) {
   return createClient({ socket: { host: "127.0.0.1", port }, commandOptions: { timeout: commandTimeoutMs } });
 }
 
-/** A SET that was answered with OK. The library reports neither when it was sent nor with which value. */
+/** A SET with the reply OK. The library reports neither when it was sent nor its value. */
 interface Grant {
   readonly sentMs: number;
   readonly value: string;
@@ -101,7 +101,7 @@ async function acquire(client: Client, grants: Grants, request: Request): Promis
     });
     return heldBy(release, grants, request);
   } catch (error) {
-    // A try may still be under way, which is what `gave-up` allows for.
+    // An attempt may still be in progress, which `gave-up` allows.
     return hasFailed ? no("gave-up", "failAfter is over") : info(error);
   }
 }
@@ -114,12 +114,12 @@ function heldBy(release: ReleaseFunc, grants: Grants, { lockName, leaseMs, owner
     owner: grant?.value ?? owner,
     token: release.fencingToken,
     validUntilMs: () => null,
-    // It has no way to ask.
+    // The library cannot tell.
     isHeld: () => !isReleased,
     onLost() {},
     onRenewed() {},
     async extend(wantedMs) {
-      if (wantedMs !== leaseMs) return no("not-sent", "refreshTimeout has the length of the lease only");
+      if (wantedMs !== leaseMs) return no("not-sent", "refreshTimeout cannot change the length of the lease");
       const callMs = monotonicMs();
       try {
         await release.refreshTimeout();

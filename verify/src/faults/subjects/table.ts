@@ -27,6 +27,6 @@ export async function subjectOf(name: string): Promise<Subject> {
 
 /** A stored build; only the liveness cells can run it. @throws RangeError  unknown build */
 function keptBuild(build: string): Pick<Subject, "name" | "version" | "settings"> {
-  const settings = "a build that is kept, in the liveness cells only, with its defaults";
+  const settings = "a stored build, in the liveness cells only, with its defaults";
   return { name: subjectOfBuild(build), version: build, settings };
 }

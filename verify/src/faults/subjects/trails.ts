@@ -1,8 +1,8 @@
 /**
- * What goes through the door to the server, claim by claim: when an answer came, what it said, what is under way.
+ * Observes the requests to the server, by claim: when a reply arrived, what it said, and what is in progress.
  *
- * Core is not asked and cannot bend it. So a success that no answer stands behind can be told from a real one, and a
- * renewal that core makes by itself is seen before it is sent.
+ * This is independent of core. So a reported success without a reply is noticed, and an automatic renewal is seen before
+ * it is sent.
  */
 import { type Reply, type Script, type Store, StoreError } from "holdfast";
 import { outcomeOf } from "../../simulation/messages.js";
@@ -10,30 +10,30 @@ import { wrapped } from "../mutations.js";
 import type { Refused } from "../subject.js";
 import { monotonicMs } from "../topology/monotonic.js";
 
-/** All that is known of one claim. */
+/** What is known about one claim. */
 export interface Trail {
-  /** First answer or message that says it was granted. */
+  /** When the first reply or message said that it was granted. */
   grantedMs: number | null;
-  /** Last answer to an extension, and first one to a release, that says it was done. */
+  /** When the last reply confirmed an extension, and the first one a release. */
   extendedMs: number | null;
   releasedMs: number | null;
-  /** How often this process had connected again when it first sent a release; undefined if it sent none. */
+  /** The number of reconnections of this process when it first sent a release; undefined if it sent none. */
   releasedAfter: number | undefined;
-  /** When it first sent a release; undefined likewise. */
+  /** When it first sent a release; undefined if it sent none. */
   releaseSentMs: number | undefined;
   /** Whether a release was sent and its reply did not arrive. */
   mayBeReleased: boolean;
-  /** What the last extension came to: null while none was sent, `open` while it is under way. */
+  /** The outcome of the last extension: null if none was sent, `open` while it is in progress. */
   extension: null | "open" | "done" | "refused" | "unknown";
-  /** How many callers have asked by this claim, and how many have had a lease of it. */
+  /** The number of callers that have used this claim, and of leases that it has had. */
   callers: number;
   leases: number;
-  /** Called for everybody who waits by it. */
+  /** One listener for each caller that waits with this claim. */
   readonly onQueued: ((atMs: number) => void)[];
   onExtension: ((leaseMs: number, ended: Promise<undefined | Refused>) => void) | undefined;
 }
 
-/** The trails of claims that are forgotten first are the oldest; a client has few at once. */
+/** The number of remembered claims. The oldest are forgotten first; a client has only a few at a time. */
 const REMEMBERED = 5_000;
 
 /** The claims of one client, by their numbers. */
@@ -41,7 +41,7 @@ export class Trails {
   readonly #trails = new Map<string, Trail>();
   #reconnects = 0;
 
-  /** The trail of that owner, made if it is new. */
+  /** The trail of that owner; created if it is new. */
   of(owner: string): Trail {
     const number = owner.split("/")[1] ?? owner;
     const known = this.#trails.get(number);
@@ -128,7 +128,7 @@ export class Trails {
     }
   }
 
-  /** "Not held" says that it was done if an earlier copy may have run, which nothing was answered to; "forgotten" never. */
+  /** A reply "not held" confirms the release if an earlier copy without a reply may have run; "forgotten" never does. */
   async #release(owner: string, { replies }: Script, answer: () => Promise<Reply>): Promise<Reply> {
     const trail = this.of(owner);
     trail.releasedAfter ??= this.#reconnects;
@@ -136,7 +136,7 @@ export class Trails {
     try {
       const reply = await answer();
       const outcome = outcomeOf(replies, reply);
-      // After a native release the script follows, unless the lock is free.
+      // The script follows a native release, unless the lock is then free.
       if (outcome === "kept") return reply;
       const isCopy = trail.mayBeReleased || trail.releasedAfter !== this.#reconnects;
       const isDone = outcome === "released" || outcome === "waited" || outcome === "freed";
@@ -155,7 +155,7 @@ export class Trails {
   }
 }
 
-/** The outcome of a call without an answer. */
+/** The outcome of a call without a reply. */
 export function unanswered(error: unknown): Refused {
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   if (error instanceof StoreError && !error.mayHaveRun) return { outcome: "no", refusal: "not-sent", message };

@@ -1,13 +1,13 @@
 /*
- * clock-shim: a server's wall clock, as the harness wants it.
+ * clock-shim: lets the harness control a server's wall clock.
  *
- * Preloaded into redis-server. Every reading of the realtime clock is the kernel's, asked by a raw system call, plus
- * an offset that lies in a mapped file; so whoever writes that file steps the clock, and the server notices nothing
- * else. The monotonic clock is untouched. Without HOLDFAST_CLOCK_FILE the clock is the real one.
+ * Preloaded into redis-server. Each reading of the realtime clock is the kernel's, from a raw system call, plus an
+ * offset in a memory-mapped file. Writing that file steps the clock; nothing else changes for the server. The monotonic
+ * clock is untouched. Without HOLDFAST_CLOCK_FILE, the clock is the real one.
  *
  * The file: two signed 64-bit numbers in the machine's byte order, in microseconds.
  *   0  offset, added to every reading
- *   8  the reading itself, while the clock stands still; 0 while it runs
+ *   8  the reading itself while the clock is stopped; 0 while it runs
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -26,7 +26,7 @@ __attribute__((constructor)) static void attach(void) {
   if (path == NULL) return;
   int file = open(path, O_RDONLY | O_CLOEXEC);
   void *mapped = file < 0 ? MAP_FAILED : mmap(NULL, 16, PROT_READ, MAP_SHARED, file, 0);
-  /* A clock that cannot be bent would make a run show what it does not. */
+  /* With a clock that cannot be changed, a run would prove nothing. */
   if (mapped == MAP_FAILED) abort();
   close(file);
   words = mapped;

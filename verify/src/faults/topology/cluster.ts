@@ -73,7 +73,7 @@ export async function startCluster(options: TopologyOptions): Promise<Topology> 
   }
 }
 
-/** Handles that a restarted node refuses everything for two seconds, which PING does not show. */
+/** Makes `restart` also wait for the two seconds in which a restarted node refuses everything but PING. */
 function restartsWhole(node: Node): void {
   const restart = node.restart.bind(node);
   node.restart = async () => {
@@ -132,7 +132,7 @@ class Joined implements ReplicaControls {
 
   async master(): Promise<ServerHandle> {
     let owner: NodeLine | undefined;
-    await until("somebody serves the first slot", async () => {
+    await until("a node serves the first slot", async () => {
       owner = ownerIn(await this.#view(), 0);
       return owner !== undefined;
     });

@@ -127,7 +127,7 @@ class Watched implements ReplicaControls {
 
   async master(): Promise<ServerHandle> {
     let port: number | undefined;
-    await until("most sentinels name one master", async () => {
+    await until("most sentinels agree on one master", async () => {
       port = await this.#named();
       return port !== undefined;
     });
@@ -150,7 +150,7 @@ class Watched implements ReplicaControls {
   }
 
   async succeeded(old: ServerHandle): Promise<ServerHandle> {
-    await until("sentinels name another master, which knows", async () => {
+    await until("sentinels name another master, which has taken over", async () => {
       const port = await this.#named();
       if (port === undefined || port === old.port) return false;
       return String(await ask(port, ["ROLE"]).catch(() => "")).startsWith("master");

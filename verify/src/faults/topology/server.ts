@@ -1,8 +1,8 @@
 /**
  * A redis-server on a free loopback port in its own directory, stopped by its process id.
  *
- * The binary comes from PATH, or from HOLDFAST_REDIS_SERVER. A server keeps its port and directory over kills and
- * restarts. The caller decides about the files in it, on which most server faults act.
+ * The binary comes from PATH, or from HOLDFAST_REDIS_SERVER. A server keeps its port and directory across kills and
+ * restarts. Most server faults act on the files in that directory, so they belong to the caller.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -31,7 +31,7 @@ export type Durability = "1n" | "1e" | "1a";
 export interface ServerOptions {
   readonly name?: string;
   readonly durability: Durability;
-  /** Additional arguments of redis-server, after the default ones, so that they take precedence. */
+  /** Additional arguments of redis-server. They come after the default ones, so they take precedence. */
   readonly args?: readonly string[];
   /** The text of a configuration file that the server then rewrites, as sentinels do. */
   readonly configFile?: string;

@@ -1,15 +1,15 @@
 /*
  * sync-shim: how much of each file would survive a power loss.
  *
- * Preloaded into redis-server. A killed process loses nothing that it has written, because the kernel still has it;
- * a machine without power keeps only what was synced. So each fsync and fdatasync leaves the length that the file had
- * when it was called, and the harness cuts the file to that length. It can be slowed down, so that a kill meets
- * the server between a write and its sync.
+ * Preloaded into redis-server. A killed process loses nothing that it has written, because the kernel still has it,
+ * but a power loss leaves only what was synced. So each fsync and fdatasync records the length that the file had when
+ * it was called, and the harness cuts the file to that length. Syncs can be slowed down, so that a kill hits the
+ * server between a write and its sync.
  *
  * HOLDFAST_SYNC_FILE names a file of 8 + 64 * 16 bytes, unsigned 64-bit numbers in the machine's byte order:
- *   0            how long each sync takes longer, in microseconds
- *   8 + 16 * i   inode of a file, 0 if the place is free
- *   16 + 16 * i  its length at the last sync that came back
+ *   0            the added duration of each sync, in microseconds
+ *   8 + 16 * i   the inode of a file; 0 if the place is free
+ *   16 + 16 * i  its length at the last sync that returned
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -43,13 +43,13 @@ static void note(uint64_t inode, uint64_t length) {
   for (int i = 0; i < PLACES; i++) {
     volatile uint64_t *place = words + 1 + 2 * i;
     if (place[0] != inode && place[0] != 0) continue;
-    /* Syncs of two threads may come back out of turn. A shorter length only makes the loss larger. */
+    /* Syncs of two threads may return out of order. A shorter length only makes the loss larger. */
     place[1] = length;
     place[0] = inode;
     pthread_mutex_unlock(&lock);
     return;
   }
-  /* A file that is not in the list would be cut to nothing, though it was synced. */
+  /* A file that is not in the list would be cut to nothing although it was synced. */
   abort();
 }
 
@@ -61,7 +61,7 @@ static int sync_and_note(long call, int file) {
     nanosleep(&pause, NULL);
   }
   int failed = (int)syscall(call, file);
-  /* The length from before: what was written meanwhile may not be on the disk. */
+  /* The earlier length, because data written meanwhile may not be on the disk. */
   if (is_known && failed == 0) note(before.st_ino, before.st_size);
   return failed;
 }
