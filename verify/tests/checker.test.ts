@@ -31,7 +31,7 @@ const LOSSY: Model<number, { readonly write?: number; readonly read?: number }> 
   key: String,
 };
 
-/** A cell into which each client writes its own name; unlike the lock's, its state is not that of the operations alone. */
+/** A cell to which each client writes its own name. Unlike a lock's, its state depends on the order of operations. */
 const CELL: Model<number, { readonly client: number; readonly verb: "write" | "read own" | "read other" }> = {
   name: "cell",
   initial: 0,
@@ -47,7 +47,7 @@ function words<Verb>(verbs: readonly Verb[], length: number): Verb[][] {
   return words(verbs, length - 1).flatMap((word) => verbs.map((verb) => [...word, verb]));
 }
 
-/** All histories of so many operations of two clients; `unknown` leaves the outcome of a client's last one open. */
+/** All histories of two clients with these numbers of operations; `unknown`: clients whose last outcome is unknown. */
 function* histories<Verb>(
   verbs: readonly Verb[],
   [first, second]: readonly [number, number],
@@ -62,7 +62,7 @@ function* histories<Verb>(
       });
 }
 
-/** How often the checker, perhaps with a broken model, says something else than the definition. */
+/** How many times the checker, possibly with a broken model, contradicts the definition. */
 function disagreements<State, Verb>(
   model: Model<State, { readonly client: number; readonly verb: Verb }>,
   verbs: readonly Verb[],
@@ -88,9 +88,9 @@ describe("on every history of two clients the checker agrees with a search of al
     expect(disagreements(CELL, CELL_VERBS, sizes, [])).toBe(0);
   });
 
-  it.each(SIZES)("%i and %i operations, the last of either or each of unknown outcome", (...sizes) => {
+  it.each(SIZES)("%i and %i operations, with or without unknown outcomes of the last ones", (...sizes) => {
     for (const unknown of [[0], [1], [0, 1]]) expect(disagreements(LOCK, LOCK_VERBS, sizes, unknown)).toBe(0);
-    // Three verbs and two open ends make six operations slow, and show nothing that five do not.
+    // With three verbs and two open ends, six operations would be slow and show nothing that five do not.
     if (sizes[0] + sizes[1] <= 5) expect(disagreements(CELL, CELL_VERBS, sizes, [0, 1])).toBe(0);
   });
 
@@ -135,7 +135,7 @@ describe("a verdict", () => {
     ]);
   });
 
-  it("of a violation says how far it got and what it could not pass", () => {
+  it("of a violation reports how far it got and what it could not pass", () => {
     const history = [step(0, "acquire", 0, 1), step(0, "release", 2, 3), step(1, "release", 4, 5)];
     const { verdict, partials, stuckAt } = check(LOCK, history, { keepsPartials: true });
     expect(verdict).toBe("violation");
@@ -150,7 +150,7 @@ describe("a verdict", () => {
     expect(new Set(partials.flat())).toEqual(new Set(rivals));
   });
 
-  it("is unknown when the time is over", () => {
+  it("is unknown when the time is up", () => {
     expect(check(LOCK, [step(0, "acquire", 0, 1)], { timeoutMs: 0 }).verdict).toBe("unknown");
   });
 
@@ -165,7 +165,7 @@ it("operations that touch may have happened in either order", () => {
   expect(check(LOCK, [first, step(1, "acquire", 3, 4), step(0, "release", 5, 6)]).verdict).toBe("violation");
 });
 
-it("an operation of unknown outcome takes effect only if that makes the history legal", () => {
+it("an operation with an unknown outcome takes effect only if that makes the history legal", () => {
   const lost = step(0, "release", 2, Number.POSITIVE_INFINITY);
   const before = [step(0, "acquire", 0, 1), lost];
   expect(check(LOCK, [...before, step(1, "acquire", 5, 6)]).verdict).toBe("ok");

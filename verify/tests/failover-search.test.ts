@@ -1,4 +1,4 @@
-/** The search of failovers: what is near enough to be searched in a test. `failover-main.js` searches all of it. */
+/** The searches of failovers that are short enough for a test. `failover-main.js` runs all of them. */
 import { expect, test } from "vitest";
 import { CLUSTER_CASES, CLUSTER_WORLDS, searchCluster, searchClusterWithout } from "../src/search/cluster-rules.js";
 import { FAILOVER_CASES, searchFailoverWithout } from "../src/search/failover-rules.js";
@@ -40,5 +40,5 @@ test("in a cluster, with all rules, nothing is violated while the slot stays", a
 }, 120_000);
 
 function never(): never {
-  throw new Error("there is no world");
+  throw new Error("there is no such world");
 }

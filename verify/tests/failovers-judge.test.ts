@@ -1,4 +1,4 @@
-/** The judge of failovers, on records made by hand. */
+/** The judge of failovers, on handwritten records. */
 import { expect, test } from "vitest";
 import { judge } from "../src/failovers/judge.js";
 import { optionsOf } from "../src/failovers/options.js";
@@ -29,7 +29,7 @@ function judged(records: readonly HistoryRecord[], failovers: readonly Failover[
   return judge(crew, failovers, LEASE_MS, true);
 }
 
-test("two leases that are valid at once are a double grant, and the reason names two masters", () => {
+test("two leases that are valid at the same time are a double grant, and the reason names two masters", () => {
   const records = [grant(1, 900, 5_900), grant(2, 2_100, 7_100)];
   expect(judged(records, [failover(null)])).toMatchObject({ doubleGrants: 1, doubleGrantsOfTwoMasters: 0 });
   expect(judged(records, [failover(null, 2_200)])).toMatchObject({ doubleGrants: 0, doubleGrantsOfTwoMasters: 1 });
@@ -38,7 +38,7 @@ test("two leases that are valid at once are a double grant, and the reason names
   });
 });
 
-test("a lease that the successor does not know is lost; it is put back if the successor later reports its release", () => {
+test("a lease that the successor does not know is lost; it is restored if the successor later reports its release", () => {
   const lease = grant(1, 900, 5_900);
   const next = { ...grant(3, 7_500, 12_500), callMs: 950 };
   const kept = judged([lease, release(2, lease, 4_000), next], [failover(null)]);

@@ -7,7 +7,7 @@ import { Trails } from "../src/faults/subjects/trails.js";
 
 const EXTEND = { name: "mutex/extend", args: ["owner", "token", "leaseMs"], replies: [] } as unknown as Script;
 
-/** A store that says yes to every extension, with somebody at its door. */
+/** An observed store that confirms every extension. */
 function watched(): { readonly trails: Trails; extend(owner: string): Promise<Reply> } {
   const trails = new Trails();
   const store = { run: async () => 1, onReconnect: () => () => {} } as unknown as Store;
@@ -15,7 +15,7 @@ function watched(): { readonly trails: Trails; extend(owner: string): Promise<Re
   return { trails, extend: (owner) => door.run(EXTEND, [], [owner, 1, 600], 500) };
 }
 
-/** So short that it is soon over by the clock as well. */
+/** So short that the lease soon ends by the clock too. */
 const SHORT_MS = 20;
 const LONG_MS = 60_000;
 
@@ -24,7 +24,7 @@ interface Fake {
   readonly lease: Lease;
 }
 
-/** A lease that is over when `fake.validMs` says so, and ends by `release`. */
+/** A lease with the validity `fake.validMs` that calls `release` when it is released. */
 function leaseOf(owner: string, release: (fake: Fake) => Promise<void>, validMs: number = LONG_MS): Fake {
   const fake: Fake = {
     validMs,
@@ -49,8 +49,8 @@ function held(lease: Lease, trails: Trails, kind: "mutex" | "multi-lock" = "mute
   return seen;
 }
 
-describe("the answer behind a release", () => {
-  test("is that of the extension by which a lease is given back whose end comes while it is released", async () => {
+describe("the reply that confirms a release", () => {
+  test("is that of the extension that releases a lease that ends during its release", async () => {
     const { trails, extend } = watched();
     const fake = leaseOf("client/1/600/1", async (own) => {
       own.validMs = 0;
@@ -61,7 +61,7 @@ describe("the answer behind a release", () => {
     expect(seen.answered?.("release")).toEqual(expect.any(Number));
   });
 
-  test("is that of a member that the multi-lock gave back late by itself, when it lost another", async () => {
+  test("is that of a member that the multi-lock released late, after it lost another member", async () => {
     const { trails, extend } = watched();
     const members = ["client/1/600/1", "client/2/600/1"].map((owner) => leaseOf(owner, async () => {}, SHORT_MS));
     const whole = leaseOf("client/2/600/1", async () => {});
@@ -74,7 +74,7 @@ describe("the answer behind a release", () => {
     expect(seen.parts?.map((part) => part.answered?.("release"))).toEqual([null, expect.any(Number)]);
   });
 
-  test("is never that of a renewal that was answered while the lease was good", async () => {
+  test("is never that of a renewal that was answered while the lease was valid", async () => {
     const { trails, extend } = watched();
     const fake = leaseOf("client/1/600/1", async () => {});
     const seen = held(fake.lease, trails);

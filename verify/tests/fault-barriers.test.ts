@@ -32,7 +32,7 @@ const found = (...records: readonly HistoryRecord[]): string[] =>
   judgeBarriers(historyOf(records), 250).found.map(({ property }) => property);
 
 describe("the judge of barriers", () => {
-  test("finds nothing in generations that pass, break and are not answered, and counts what passed", () => {
+  test("finds nothing wrong in generations that pass, break or get no reply, and counts those that passed", () => {
     const records = [
       arrival(1, 0, 12, passed(1, 0)),
       arrival(2, 10, 11, passed(1, 1)),
@@ -50,15 +50,15 @@ describe("the judge of barriers", () => {
     expect(found(arrival(1, 0, 12, passed(1, 0)), arrival(2, 1, 2, { outcome: "no" }))).toEqual(["S1"]);
   });
 
-  test("finds a generation that broke for one and let the other pass", () => {
+  test("finds a generation that broke for one party and passed for the other", () => {
     expect(found(arrival(1, 0, 12, passed(1, 0)), arrival(2, 1, 13, broke(1)))).toContain("S1");
   });
 
-  test("finds parties that were let pass before the last of them called", () => {
+  test("finds parties that passed before the last of them called", () => {
     expect(found(arrival(1, 0, 12, passed(1, 0)), arrival(2, 20, 21, passed(1, 1)))).toEqual(["S1"]);
   });
 
-  test("finds a wait that goes on past its time, unless its process was killed", () => {
+  test("finds a wait that continues past its time limit, unless its process was killed", () => {
     const kill: HistoryRecord = {
       type: "fault",
       id: "J03",

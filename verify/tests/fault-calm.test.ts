@@ -9,12 +9,12 @@ import { cellNamed } from "./run-of-a-cell.js";
 
 type Take = Parameters<Client["take"]>[0];
 
-/** A library that works, except for the deviation that a test names. Times are of the clock of the test. */
+/** A library that works, except for the deviation that a test names. Times are on the test's clock. */
 interface World {
   nowMs: number;
-  /** How long it takes until it is granted; undefined if it is not. */
+  /** The time until it is granted; undefined if it is not. */
   grants(take: Take): number | undefined;
-  /** Whether a refusal takes all the time there is, and not just that of a request without an answer. */
+  /** Whether a refusal takes the whole wait, not only the time of a request without a reply. */
   readonly isAnswered: boolean;
   awaits(lockName: string, nth: number): { readonly outcome: Outcome; readonly afterMs: number };
   tokenOf(take: Take): number;
@@ -22,7 +22,7 @@ interface World {
 }
 
 const AT_ONCE = 1;
-/** What others do at the same time comes first. */
+/** Lets simultaneous calls of others run first. */
 const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 async function look(
@@ -75,7 +75,7 @@ async function look(
     cell: cellNamed(cell),
     clients: [client("c1"), client("c2")],
     leaseMs: 600,
-    // A queue in which everybody stands at once.
+    // A queue in which all waiters seem to be immediately.
     topology: { servers: [{ command: async () => 100 }] },
     nowMs: () => world.nowMs,
     async sleep(ms: number) {
@@ -90,7 +90,7 @@ async function look(
 
 const found = ({ breaches }: Calm): string[] => breaches.map(({ property, lockName }) => `${property} ${lockName}`);
 
-describe("when the last fault is over", () => {
+describe("after the last fault", () => {
   test.each(["J10/1n/w", "J03/1n/s", "J01/1n/m", "J17/1e/k", "J06/1n/l", "J03/1n/b", "J10/1n/c"])(
     "a lock that works is decided, and nothing is found, in %s",
     async (cell) => {
@@ -153,13 +153,13 @@ describe("when the last fault is over", () => {
 
   test("a waiter that is overtaken although there is room for it is found", async () => {
     for (const cell of ["J10/1n/w", "J03/1n/s"]) {
-      // The last wants the least, and the one before it all there is.
+      // The last waiter wants the smallest part, and the one before it wants the whole lock.
       const calm = await look(cell, { tokenOf: ({ mode, permits }) => (permits === 1 && mode === "read" ? 2 : 3) });
       expect(found(calm), cell).toEqual(["X3 new"]);
     }
   });
 
-  test("after a fault of the clock of the server, its remaining keys are not judged", async () => {
+  test("after a fault of the server's clock, its remaining keys are not judged", async () => {
     const scan = (owners: readonly string[]): HistoryRecord => ({
       type: "key-scan",
       atMs: 20,

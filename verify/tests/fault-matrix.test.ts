@@ -11,7 +11,7 @@ function count(expectation: Expectation): number {
 }
 
 describe("the matrix", () => {
-  it("has as many cells as the reference says", () => {
+  it("has as many cells as the reference", () => {
     expect(CELLS).toHaveLength(298);
     expect([count("kept"), count("broken"), count("reported"), count("refused")]).toEqual([213, 67, 11, 7]);
   });
@@ -39,7 +39,7 @@ describe("the matrix", () => {
       const missing = ["client", "network", "server", "durability", "clock", "failover", "operator"].filter(
         (each) => !classes.some((found) => found === each),
       );
-      // Nothing is promised of what an operator does to a latch.
+      // Nothing is promised if an operator changes a latch.
       expect(missing, letter).toEqual(letter === "l" ? ["operator"] : []);
     }
   });
@@ -51,7 +51,7 @@ describe("the matrix", () => {
     expect(judged("J01-fenced")).toEqual(["effects"]);
   });
 
-  it("has 110 cells of a single server", () => {
+  it("has 110 cells with a single server", () => {
     expect(SINGLE_CELLS).toHaveLength(110);
   });
 
@@ -110,8 +110,8 @@ describe("the matrix", () => {
   });
 });
 
-describe("the run of a change", () => {
-  it("has the cells that are marked for it, and a promised one of each class that can be built", () => {
+describe("the quick run for a change", () => {
+  it("has the cells that are marked for it, and a promised one of each class that can run", () => {
     const quick = quickCells();
     const ids = quick.map(({ id }) => id);
     expect(ids).toEqual(expect.arrayContaining(["J10/1n/w", "J17/1e/k", "J01-fenced/1a/t"]));
@@ -134,10 +134,10 @@ describe("the options", () => {
   });
 
   it.each([
-    ["a cell that there is not", ["--cells", "J10/1n/x"], /no cell J10\/1n\/x/],
+    ["a cell that does not exist", ["--cells", "J10/1n/x"], /no cell J10\/1n\/x/],
     ["a cell that the columns leave out", ["--cells", "J10/1n/w", "--columns", "1a"], /no cell/],
-    ["a length that is no number", ["--seconds", "soon"], /--seconds/],
-    ["an option that there is not", ["--fast"], /--fast/],
+    ["a duration that is not a number", ["--seconds", "soon"], /--seconds/],
+    ["an option that does not exist", ["--fast"], /--fast/],
   ])("refuse %s", (_, args, message) => {
     expect(() => readOptions(args)).toThrow(message);
   });

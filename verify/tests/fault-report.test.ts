@@ -44,7 +44,7 @@ function verdict(id: string, rest: Partial<CellVerdict> = {}): CellVerdict {
   };
 }
 
-/** Two who hold at once, drawn as a judge draws it. */
+/** Two simultaneous holders, drawn as a judge draws them. */
 function twoHolders(): string {
   const records = operations(["A acquire 0-2 ok valid=100", "B acquire 10-12 ok valid=100"]);
   const violation = { message: "two hold it", records };
@@ -55,7 +55,7 @@ function pageOf(verdicts: readonly CellVerdict[], parts: Parameters<typeof page>
   return page({ facts: FACTS, verdicts, parts, versions: { redis: "7.0.15" }, writtenAt: "2026-01-01T00:00:00.000Z" });
 }
 
-/** Tags that are opened and not closed, or closed and not opened; what lies in comments or scripts would be missed. */
+/** Tags that are not closed or not opened. It does not look into comments or scripts. */
 function unbalanced(text: string): string[] {
   const open: string[] = [];
   const wrong: string[] = [];
@@ -139,7 +139,7 @@ describe("the report", () => {
     const text = pageOf([verdict("J01/1n/m"), peer]);
     expect(text).toContain("redlock 5.0.0</b>: one server, retryCount 0");
     expect(text).toContain(">S2 × 1</a>");
-    // Its violations are shown, and are none of ours.
+    // The violations of a peer are shown, but do not count as failures.
     expect(text).toContain("<b>0</b>cells that failed");
   });
 });
@@ -163,7 +163,7 @@ describe("results of other parts", () => {
     ]);
   });
 
-  it("of the simulation are read in the form in which it writes them", () => {
+  it("of the simulation are read in their own format", () => {
     const byKind = { mutex: { seeds: 10, grants: 70, failed: 1 } };
     put("simulation.json", {
       seeds: 10,

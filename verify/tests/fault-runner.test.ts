@@ -5,24 +5,24 @@ import { operations } from "./histories.js";
 import { BROKEN, cellNamed, EXCLUSION, type Fake, run } from "./run-of-a-cell.js";
 
 describe("a run of a cell", () => {
-  it("strikes until its time is over, and is ok when nothing that is promised was violated", async () => {
+  it("strikes until its time is up, and is ok if no promised property was violated", async () => {
     const { verdict, strikes } = await run({});
     expect(verdict).toMatchObject({ outcome: "ok", faults: strikes });
     expect(strikes).toBeGreaterThan(3);
   });
 
-  it("is void when no fault struck", async () => {
+  it("is void if no fault struck", async () => {
     expect((await run({ proof: null })).verdict.outcome).toBe("void");
     expect((await run({ injection: { strike: async () => {} } })).verdict.outcome).toBe("void");
   });
 
-  it("is void when the history decides nothing of what matters", async () => {
+  it("is void if the history decides no relevant property", async () => {
     const judgement = { checked: { S2: 0, L4: 12 } };
     expect((await run({ judgement })).verdict).toMatchObject({ outcome: "void" });
     expect((await run({ judgement, cell: BROKEN })).verdict.outcome).toBe("void");
   });
 
-  it("is void when a fault cannot be made, and leaves nothing running", async () => {
+  it("is void if a fault cannot be caused, and leaves nothing running", async () => {
     const strike = (): Promise<void> => Promise.reject(new Error("no such process"));
     const { verdict, isStopped } = await run({ injection: { strike } });
     expect(verdict).toMatchObject({ outcome: "void" });
@@ -30,13 +30,13 @@ describe("a run of a cell", () => {
     expect(isStopped).toBe(true);
   });
 
-  it("says a violation also when the run went wrong afterwards", async () => {
+  it("reports a violation even if the run failed afterward", async () => {
     const strike = (): Promise<void> => Promise.reject(new Error("no such process"));
     const { verdict } = await run({ injection: { strike }, judgement: { breaches: [EXCLUSION] } });
     expect(verdict.outcome).toBe("violation");
   });
 
-  it("is violated when a name is dead when all is over, whatever else the cell allows", async () => {
+  it("is violated if a lock is stuck at the end, whatever else the cell allows", async () => {
     const records = operations(["A acquire 0-2 ok", "A release 3-4 ok"]);
     const client = { pid: 1, name: "c1", take: async () => undefined };
     for (const cell of ["J10/1n/w", "J24/1e/m"]) {
@@ -47,11 +47,11 @@ describe("a run of a cell", () => {
     expect((await run({ cell: "J36g/1n/m", client })).verdict.outcome).toBe("ok");
   });
 
-  it("is unknown when the search came to no end", async () => {
+  it("is unknown if the search did not finish", async () => {
     expect((await run({ judgement: { unknown: 1 } })).verdict.outcome).toBe("unknown");
   });
 
-  it("is not made where the machine cannot make the fault, and says why", async () => {
+  it("is not run if the machine cannot cause the fault, and reports why", async () => {
     const { verdict, strikes } = await run({ injection: { unavailable: async () => "needs root" } });
     expect(verdict).toMatchObject({ outcome: "unavailable", notes: ["needs root"] });
     expect(strikes).toBe(0);
@@ -59,13 +59,13 @@ describe("a run of a cell", () => {
 });
 
 describe("a control", () => {
-  it("is ok when what is not promised went wrong, and ends at three strikes", async () => {
+  it("is ok if an unpromised property was violated, and ends after three strikes", async () => {
     const { verdict, strikes } = await run({ cell: BROKEN, judgement: { breaches: [EXCLUSION] } });
     expect(verdict.outcome).toBe("ok");
     expect(strikes).toBe(3);
   });
 
-  it("is toothless when nothing went wrong, or only something else", async () => {
+  it("is toothless if nothing was violated, or only something else", async () => {
     expect((await run({ cell: BROKEN, judgement: { checked: { X1: 3 } } })).verdict.outcome).toBe("toothless");
     const breaches = [{ ...EXCLUSION, property: "S3" }];
     expect((await run({ cell: BROKEN, judgement: { checked: { X1: 3 }, breaches } })).verdict.outcome).toBe(
@@ -81,13 +81,13 @@ describe("a control", () => {
     expect((await run(breaching(cell, other))).verdict.outcome).toBe("toothless");
   });
 
-  it("of effects holds leases to what they promise all the same", async () => {
+  it("of effects still judges what leases promise", async () => {
     expect((await run(breaching("J01-unfenced/1n/m", "E1"))).verdict.outcome).toBe("ok");
     expect((await run(breaching("J01-unfenced/1n/m", "S2", "E1"))).verdict.outcome).toBe("violation");
   });
 });
 
-/** A run in which these do not hold. */
+/** A run in which these properties are violated. */
 function breaching(cell: string, ...properties: readonly string[]): Fake {
   return { cell, judgement: { breaches: properties.map((property) => ({ ...EXCLUSION, property })) } };
 }
@@ -105,7 +105,7 @@ describe("what no fault excuses", () => {
       expect((await run(breaching(cell, property))).verdict.outcome, property).not.toBe("violation");
   });
 
-  it("is the order of tokens where the server forgot its counters, and its clock went on", async () => {
+  it("is the order of tokens if the server lost its counters but its clock continued", async () => {
     const outcomes = async (...cells: string[]): Promise<string[]> => {
       const verdicts = await Promise.all(cells.map((cell) => run(breaching(cell, "S2", "F2"))));
       return verdicts.map(({ verdict }) => verdict.outcome);
@@ -114,7 +114,7 @@ describe("what no fault excuses", () => {
     expect(await outcomes("J37/1a/w", "J36/1n/k")).not.toContain("violation");
   });
 
-  it("is a name that the search came to no end for", async () => {
+  it("is a name for which the search did not finish", async () => {
     for (const cell of ["J25/1n/r", "J24/1e/m", "J38-seeded/1n/t", "J36g/1n/m"]) {
       const breaches = cell === "J25/1n/r" ? [EXCLUSION] : [];
       expect((await run({ cell, judgement: { breaches } })).verdict.outcome, cell).toBe("ok");
@@ -122,20 +122,20 @@ describe("what no fault excuses", () => {
     }
   });
 
-  it("is not asked of a peer, which has promised none of it", async () => {
+  it("is not required of a peer, which promises none of it", async () => {
     expect(isPromised(cellNamed("J25/1n/r"), { property: "S4" }, "redlock")).toBe(false);
     expect(isPromised(cellNamed("J10/1n/w"), { property: "S4" }, "redlock")).toBe(true);
   });
 });
 
 describe("other cells", () => {
-  it("of which nothing is promised are reported, whatever happened", async () => {
+  it("without a promise are reported, whatever happened", async () => {
     const judgement = { breaches: [EXCLUSION] };
     expect((await run({ cell: "J24/1e/m", judgement })).verdict.outcome).toBe("ok");
     expect((await run({ cell: "J24/1e/m", judgement, proof: null })).verdict.outcome).toBe("void");
   });
 
-  it("that have to be refused are violated by a grant", async () => {
+  it("that must be refused are violated by a grant", async () => {
     const grant: HistoryRecord = {
       type: "operation",
       id: 1,

@@ -67,7 +67,7 @@ describe("the pool", () => {
     return verdicts;
   }
 
-  it("passes on the output of the process of a cell", async () => {
+  it("forwards the output of the process of a cell", async () => {
     const verdicts = await pooled(
       "const { seed, cell } = JSON.parse(process.argv[2]); process.send({ type: 'verdict', verdict: { seed, cell } }, () => process.exit(0));",
       10_000,
@@ -87,13 +87,13 @@ describe("the pool", () => {
       `import { spawn } from "node:child_process"; spawn(process.execPath, ["-e", ${JSON.stringify(grandchild)}], { stdio: "inherit" }); setInterval(() => {}, 1e6);`,
       300,
     );
-    // The pipe that they share closes with the last of them, and only then is there a verdict.
+    // The shared pipe closes when the last process has ended, and only then is there a verdict.
     expect(verdicts.map(({ outcome }) => outcome)).toEqual(["void", "void"]);
     expect(verdicts[0]?.notes.join()).toContain("was killed");
   });
 });
 
-it("operations are counted while they are written, each once, and a line that is not whole later", () => {
+it("operations are counted while they are written, each once, and an incomplete line only later", () => {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-count-"));
   const file = join(directory, "c1-1.jsonl");
   const begin = `{"line":"begin","id":1}\n`;
@@ -101,14 +101,14 @@ it("operations are counted while they are written, each once, and a line that is
   expect(count.of([file])).toBe(0);
   writeFileSync(file, `${begin}{"line":"end","id":1}\n{"line":"beg`);
   expect(count.of([file])).toBe(1);
-  // More than is read at once.
+  // More than one read returns.
   writeFileSync(file, `in","id":2}\n${begin.repeat(5_000)}`, { flag: "a" });
   expect(count.of([file])).toBe(5_002);
   rmSync(directory, { recursive: true });
   expect(count.of([file])).toBe(5_002);
 });
 
-it("the progress line says how many cells, operations, faults and violations there were, and what is left", async () => {
+it("the progress line shows the number of cells, operations, faults and violations, and the time left", async () => {
   let nowMs = 0;
   const progress = new Progress({ write: () => {} }, () => nowMs, 4, undefined);
   const { verdict } = await run({ judgement: { breaches: [EXCLUSION] } });

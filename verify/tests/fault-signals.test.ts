@@ -34,7 +34,7 @@ describe("the judge of signals", () => {
     expect(found(call("signal", "ok", 2), call("wait", "ok"), call("wait", "no"))).toEqual(["L3"]);
   });
 
-  test("finds nothing if all continued, if no waiter was reached, and if the outcome is unknown", () => {
+  test("finds nothing wrong if all continued, if no waiter was reached, or if the outcome is unknown", () => {
     expect(found(call("signal", "ok", 1), call("wait", "ok"))).toEqual([]);
     expect(found(call("signal", "ok", 0), call("wait", "no"))).toEqual([]);
     expect(found(call("signal", "ok", 1), call("wait", "info"))).toEqual([]);

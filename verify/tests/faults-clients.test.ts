@@ -12,7 +12,7 @@ import { isHandedOn } from "../src/history/lease-names.js";
 import { Random } from "../src/simulation/random.js";
 
 const WORK: Work = { names: 2, sessions: 3, leaseMs: 600, holdMs: 100, waitMs: 1_000, effects: "none" };
-/** A guard against clients that come to no end, not a measure. */
+/** A timeout for clients that never end; it does not measure speed. */
 const ENOUGH_MS = 15_000;
 
 let server: RedisServer;
@@ -108,7 +108,7 @@ describe("client processes on a real server", () => {
     const leases = history.operations.filter(isHandedOn);
     expect(leases.length).toBeGreaterThan(0);
     for (const { owner, token, args } of leases) {
-      // The same claim with its next token, and no lease of its own on the server.
+      // The same claim with its next token, and without a separate lease on the server.
       const [claim, turn] = owner.split("/+");
       const first = history.operations.find((other) => other.owner === claim && other.outcome === "ok");
       expect(token).toBe((first?.token ?? 0) + Number(turn));

@@ -21,7 +21,7 @@ function cellOf(letter: Letter): Cell {
   };
 }
 
-/** Properties that do not hold, each once. */
+/** The violated properties, without duplicates. */
 function broken(letter: Letter, kind: Kind, lines: readonly string[], more: readonly HistoryRecord[] = []): string[] {
   const { breaches } = judge(cellOf(letter), historyOf([...operations(lines, kind), ...more]), CONTEXT);
   return [...new Set(breaches.map(({ property }) => property))].sort();
@@ -43,7 +43,7 @@ describe("the judge of a peer that states no validity", () => {
     validUntilMs: null,
   });
 
-  /** What is found, and how many cases of exclusion were decided. */
+  /** The violated properties, and the number of decided cases of exclusion. */
   function judged(subject: string, saidUntilMs: number): readonly [properties: string[], cases: number] {
     const held = operations(["A acquire 0-2 ok", "B acquire 50-52 ok", "B release 60-61 ok"]);
     const [first, second] = held;
@@ -57,21 +57,21 @@ describe("the judge of a peer that states no validity", () => {
     return [[...new Set(breaches.map(({ property }) => property))].sort(), checked.S2 ?? 0];
   }
 
-  test("counts it as holding from its grant until it last said so, for exclusion and nothing else", () => {
+  test("counts it as holding from its grant until it last reported so, only for exclusion", () => {
     expect(judged("redis-semaphore", 40)[0]).not.toContain("S2");
     expect(judged("redis-semaphore", 40)[1]).toBe(2);
     expect(judged("redis-semaphore", 70)[0]).toContain("S2");
     expect(judged("redis-semaphore", 70)[0]).not.toContain("S4");
   });
 
-  test("reckons with nothing of the sort for this library", () => {
+  test("does not do that for Holdfast", () => {
     expect(judged("holdfast", 70)[0]).not.toContain("S2");
     expect(judged("holdfast", 70)[1]).toBe(0);
   });
 });
 
 describe("the judge of a fault run", () => {
-  test("finds nothing where nothing is wrong, and says how much it looked at", () => {
+  test("finds nothing if nothing is wrong, and reports how much it checked", () => {
     const lines = [
       "A acquire 0-2 ok token=1 valid=900",
       "A release 10-12 ok",
@@ -98,7 +98,7 @@ describe("the judge of a fault run", () => {
       ["S1", "S2"],
     ],
     [
-      "a token that is there again",
+      "a repeated token",
       "t",
       "mutex",
       [
@@ -134,7 +134,7 @@ describe("the judge of a fault run", () => {
       ["S1", "X1"],
     ],
     [
-      "a lock that is free and granted to nobody",
+      "a lock that is free but not granted",
       "m",
       "mutex",
       [
@@ -146,7 +146,7 @@ describe("the judge of a fault run", () => {
       ["L3"],
     ],
     [
-      "permits that are free and granted to nobody",
+      "permits that are free but not granted",
       "s",
       "semaphore",
       [
@@ -158,7 +158,7 @@ describe("the judge of a fault run", () => {
       ["L3"],
     ],
     [
-      "a reader that nobody lets in after the writer",
+      "a reader that is not granted after the writer",
       "w",
       "read-write-lock",
       [
@@ -169,7 +169,7 @@ describe("the judge of a fault run", () => {
       ],
       ["L3"],
     ],
-    ["a wait that goes on past its time", "m", "mutex", ["A acquire 0-5000 no gave-up wait=100"], ["L4"]],
+    ["a wait that continues past its time limit", "m", "mutex", ["A acquire 0-5000 no gave-up wait=100"], ["L4"]],
     [
       "a latch that opens before its count is zero",
       "l",
@@ -181,15 +181,15 @@ describe("the judge of a fault run", () => {
     expect(broken(letter, kind, lines)).toEqual(found);
   });
 
-  test("takes the answer to a count-down for that of a copy only if it took as long as one that is sent again", () => {
+  test("treats a count-down's reply as that of a copy only if it took as long as a resent request", () => {
     const lines = ["A set-count 0-1 ok count=3", "B count-down 10-600 ok result=1", "C count-down 12-40 ok result=1"];
     expect(broken("l", "count-down-latch", lines), "B was answered once more, after C").toEqual([]);
     const quick = lines.map((line) => line.replace("10-600", "10-300"));
-    expect(broken("l", "count-down-latch", quick), "nothing was sent again so soon").toEqual(["S1"]);
+    expect(broken("l", "count-down-latch", quick), "nothing was resent so soon").toEqual(["S1"]);
     expect(broken("l", "count-down-latch", quick, [fault("J15", 5, 15)]), "but for a cut connection").toEqual([]);
   });
 
-  test("expects nobody to be let in beside who may still be there", () => {
+  test("expects no grant beside a client that may still hold", () => {
     const lines = [
       "A acquire 0-2 ok permits=2 token=1 valid=900",
       "C acquire 0-2 ok permits=1 token=2 valid=9900 lease=10000",
@@ -200,7 +200,7 @@ describe("the judge of a fault run", () => {
     expect(broken("s", "semaphore", [...lines, "C release 20-21 ok permits=1"])).toEqual(["L3"]);
   });
 
-  test("finds who stands in a key after it gave up, unless the server came back with an older memory", () => {
+  test("finds an owner left in a key after it gave up, unless the server returned with an older state", () => {
     const records: HistoryRecord[] = [
       ...operations(["A acquire 0-100 no gave-up wait=100"]),
       fault("J26", 200, 300),
@@ -213,7 +213,7 @@ describe("the judge of a fault run", () => {
     expect(of("J25", "broken")).toEqual(["L4"]);
   });
 
-  test("finds a success that no answer stands behind", () => {
+  test("finds a success without a reply", () => {
     const lines = ["A acquire 0-2 ok token=1 valid=900", "A extend 3-5 ok token=1 valid=950", "A release 6-8 ok"];
     const answers = [1, 4, 7];
     const breached = (wrong: number, answeredMs: number | null): string[] => {
@@ -232,7 +232,7 @@ describe("the judge of a fault run", () => {
     }
   });
 
-  test("finds somebody who passed the queue by, and excuses it for who was cut off meanwhile", () => {
+  test("finds a caller that overtook a waiter, and excuses it if the waiter was cut off meanwhile", () => {
     const lines = [
       "A acquire 0-2 ok token=1 valid=900",
       "A release 50-51 ok",
@@ -247,7 +247,7 @@ describe("the judge of a fault run", () => {
     expect(broken("f", "mutex", lines, [queued, fault("J02", 30, 40, "C")])).toEqual(["X3"]);
   });
 
-  test("finds effects of two holders in each other, with a picture of them", () => {
+  test("finds interleaved effects of two holders, and draws them", () => {
     const lines = [
       "A acquire 0-2 ok token=1 valid=900",
       "A release 30-31 ok",
@@ -265,7 +265,7 @@ describe("the judge of a fault run", () => {
     expect(breaches[0]?.picture).toContain("<svg");
   });
 
-  test("holds a server to its clock until that is bent", () => {
+  test("relies on the server's clock until a fault changes it", () => {
     const lines = [
       "A acquire 0-2 ok token=1 lease=1000",
       "B acquire 100-102 ok token=2 valid=600 lease=1000",
@@ -276,7 +276,7 @@ describe("the judge of a fault run", () => {
     expect(broken("m", "mutex", lines, [fault("J21", 50, 60)])).toEqual(["S1"]);
   });
 
-  test("knows of a claim that a late copy of a request took the lock for, and of none that is not on record", () => {
+  test("knows a claim that got the lock through a recorded late copy, and no other", () => {
     const lines = [
       "A acquire 0-2 ok token=1 lease=100",
       "A release 10-12 ok",
@@ -299,7 +299,7 @@ describe("the judge of a fault run", () => {
     expect(broken("m", "mutex", lines, [late("mutex/release", 30)])).toEqual(["S1"]);
   });
 
-  test("knows each of the locks that a late copy of one request took, and each by its own claim", () => {
+  test("knows each lock that a late copy of one request took, each by its own claim", () => {
     const lines = [
       "A acquire 0-2 ok token=1 lease=100",
       "A release 10-12 ok",

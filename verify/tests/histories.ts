@@ -3,8 +3,8 @@ import type { Kind, Mode, Operation, Outcome, Refusal, Verb } from "../src/histo
 const REFUSALS: ReadonlySet<string> = new Set(["busy", "gave-up", "not-owner", "not-sent"]);
 
 /**
- * Operations from lines such as `A acquire 0-2 ok lease=100 token=7`: who, what, from when until when, and what came
- * of it. `0-` never returns. A line's number is its id; what is not an acquire is about its owner's last one.
+ * Parses operations from lines such as `A acquire 0-2 ok lease=100 token=7`: owner, verb, call and return, outcome and
+ * arguments. `0-` never returns. A line's number is its id. Verbs other than acquire refer to the owner's last acquire.
  */
 export function operations(lines: readonly string[], kind: Kind = "mutex", lockName = "orders"): Operation[] {
   const leases = new Map<string, number>();
@@ -47,7 +47,7 @@ export function operations(lines: readonly string[], kind: Kind = "mutex", lockN
   });
 }
 
-/** The fields that have a value, as types with exact optional fields want them. */
+/** Only the fields that have a value, as exact optional property types require. */
 function present<Fields extends object>(fields: Fields): { [Name in keyof Fields]?: NonNullable<Fields[Name]> } {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [Name in keyof Fields]?: NonNullable<Fields[Name]> };

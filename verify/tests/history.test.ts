@@ -78,7 +78,7 @@ describe("a history as text", () => {
     expect(() => readHistory(`${line}\n`)).toThrow(message);
   });
 
-  it("shows a token that no double keeps as one that F4 refuses", () => {
+  it("shows a token that no double represents as one that F4 refuses", () => {
     const line = writeRecord(ONE_OF_EACH[0] as HistoryRecord).replace('"token":5', '"token":9007199254740993');
     expect(readRecord(line)).toMatchObject({ token: 2 ** 53 });
   });
@@ -111,11 +111,11 @@ describe("the validity that a holder relies on", () => {
     ["begins at the return and ends with its validity", ["A acquire 0-5 ok valid=90"], [[[5, 90]]]],
     ["ends when release is called", ["A acquire 0-5 ok valid=90", "A release 20-30 ok"], [[[5, 20]]]],
     [
-      "ends when release is called, whatever comes of it",
+      "ends when release is called, whatever its outcome",
       ["A acquire 0-5 ok valid=90", "A release 20- info"],
       [[[5, 20]]],
     ],
-    ["goes on if release was not sent", ["A acquire 0-5 ok valid=90", "A release 20-21 no not-sent"], [[[5, 90]]]],
+    ["continues if release was not sent", ["A acquire 0-5 ok valid=90", "A release 20-21 no not-sent"], [[[5, 90]]]],
     ["is longer by an extend", ["A acquire 0-5 ok valid=90", "A extend 50-55 ok valid=150"], [[[5, 150]]]],
     [
       "has a gap if an extend came too late",
@@ -127,8 +127,8 @@ describe("the validity that a holder relies on", () => {
         ],
       ],
     ],
-    ["is nothing if nothing was said", ["A acquire 0-5 ok"], [[]]],
-    ["is nothing if the answer came after its validity", ["A acquire 0-95 ok valid=90"], [[]]],
+    ["is nothing if nothing was reported", ["A acquire 0-5 ok"], [[]]],
+    ["is nothing if the reply came after its validity", ["A acquire 0-95 ok valid=90"], [[]]],
     ["is nothing without a grant", ["A acquire 0-5 info", "A acquire 6-7 no busy"], []],
     [
       "changes its mode",
@@ -169,12 +169,12 @@ describe("a lock name", () => {
     expect([open.mayBegin, open.isWornOut]).toEqual([false, true]);
   });
 
-  it("is as wide as what is open at once; what touches is", () => {
+  it("is as wide as the operations that are open at the same time; touching ones are", () => {
     const lines = ["A acquire 0-5 ok", "B acquire 5-6 ok", "C acquire 7-8 ok", "D acquire 0- info"];
     expect(widths(operations(lines))).toEqual([{ lockName: "orders", concurrent: 2, openInfo: 1 }]);
   });
 
-  it("has the caps of the reference unless told otherwise", () => {
+  it("has the caps of the reference by default", () => {
     expect(CAPS).toEqual({ concurrent: 16, openInfo: 20 });
   });
 });

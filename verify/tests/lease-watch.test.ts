@@ -1,4 +1,4 @@
-/** What the judge of a simulated run asks of a lease that another process has begun to take by force. */
+/** What the judge of a simulated run expects of a lease that another process has begun to force-release. */
 import type { Lease } from "holdfast";
 import { expect, test } from "vitest";
 import type { HistoryRecord } from "../src/history/index.js";
@@ -19,7 +19,7 @@ const PROCESS = {
   longestTrueMs: (ms: number) => ms,
 } as SimulatedProcess;
 
-/** A watch over one lease of 100 ms, and what it says. */
+/** A watch over one lease of 100 ms, and its violations. */
 function watched() {
   let nowMs = 0;
   let validUntilMs = 100;
@@ -81,12 +81,12 @@ test("a lease ends with its signal, even during a forced release", () => {
   expect(violations).toEqual([]);
   pass(2_000);
   expect(violations).toEqual([
-    "S4 p0: a lease of orders ended without a word",
+    "S4 p0: a lease of orders ended without a report",
     expect.stringMatching(/^S4 p0: the loss of orders was told after/),
   ]);
 });
 
-test("a released lease is not queried any more", () => {
+test("a released lease is no longer queried", () => {
   const { watch, view, pass, violations } = watched();
   watch.taken(view);
   watch.over(view);

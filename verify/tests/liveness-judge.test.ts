@@ -30,7 +30,7 @@ function outcomeOf(records: readonly HistoryRecord[], measures: readonly Measure
 }
 
 describe("a measure", () => {
-  it("says its value, its unit and its target", () => {
+  it("shows its value, its unit and its target", () => {
     expect(textOf(GRANTED)).toBe("the live waiter was granted after 14.9 s (target <= 16 s)");
     expect(textOf({ what: "which is", value: 179.4, unit: "%", least: 90 })).toBe("which is 179 % (target >= 90 %)");
     expect(textOf({ what: "script calls:", value: 12, unit: "" })).toBe("script calls: 12");
@@ -47,7 +47,7 @@ describe("a measure", () => {
     expect([89.9, 90, Number.NaN].map((value) => isMet({ ...share, value }))).toEqual([false, true, false]);
   });
 
-  it("without a target is shown and not judged", () => {
+  it("is shown but not judged without a target", () => {
     const { most: _, ...shown } = GRANTED;
     expect(judgeMeasures("a", [{ ...shown, value: Number.POSITIVE_INFINITY }])).toEqual({ breaches: [], checked: 0 });
   });
@@ -113,18 +113,18 @@ describe("rates and waits", () => {
 });
 
 describe("the liveness cells", () => {
-  it("have a scenario each, and names of their own", () => {
+  it("have a scenario each, and unique names", () => {
     for (const { row } of LIVENESS) expect(scenarioOf(row).row).toBe(row);
     const all = [...CELLS, ...BESIDE, ...LIVENESS_CELLS].map(({ id }) => id);
     expect(new Set(all).size).toBe(all.length);
     expect(LIVENESS_CELLS.every((cell) => isLiveness(cell) && cell.expectation === "kept")).toBe(true);
   });
 
-  it("are not part of the run of a change", () => {
+  it("are not part of the quick run for a change", () => {
     expect(quickCells().filter(isLiveness)).toEqual([]);
   });
 
-  it("can be played with a kept build, both builds, and another client library", () => {
+  it("can be played with a stored build, both builds, and another client library", () => {
     const { cells, subjects, library } = readOptions([
       "--rows",
       "L01",
@@ -141,11 +141,11 @@ describe("the liveness cells", () => {
     expect(() => readOptions(["--rows", "L01", "--build", "protocol-9"])).toThrow("no build protocol-9");
     expect(() => readOptions(["--rows", "J01", "--build", "protocol-0"])).toThrow("--build is for liveness cells");
     expect(() => readOptions(["--rows", "L01", "--client", "jedis"])).toThrow("no client jedis");
-    // Without a row it means all of them, and none of the others.
+    // Without a row, this selects all liveness cells and no others.
     expect(readOptions(["--build", "protocol-0"]).cells).toEqual(LIVENESS_CELLS);
   });
 
-  it("say why they are not played on servers that a client library cannot reach", () => {
+  it("report why they are not played on servers that a client library cannot reach", () => {
     const played = (id: string): string[] =>
       CLIENT_LIBRARIES.filter((library) => whyNotPlayed(cellOf(id), "holdfast", library) === undefined);
     expect(played("L03/1n/m")).toEqual(["ioredis", "node-redis", "glide"]);
@@ -168,7 +168,7 @@ describe("the liveness cells", () => {
     expect(readOptions(["--peers", "--cells", "L01/1n/m"]).cells).toEqual([cellOf("L01/1n/m")]);
   });
 
-  it("show what they have measured, and how to play a kept build again", () => {
+  it("show their measurements, and how to replay a stored build", () => {
     const verdict: CellVerdict = {
       cell: cellOf("L01/1n/m"),
       seed: 1,

@@ -6,12 +6,12 @@ import type { Kind, Operation } from "../src/history/records.js";
 import { timed } from "../src/models/index.js";
 import { operations } from "./histories.js";
 
-/** What a search says of a case. */
+/** The verdict on a case. */
 export type Verdict = "ok" | "violation";
-/** What a history shows, and the history. */
+/** A description of a history, its verdict, and its lines. */
 export type Case = readonly [property: string, verdict: Verdict, ...lines: readonly string[]];
 
-/** Runs each case on the model. Leases last 1000 ms where a line says nothing, and rho is 1 %. */
+/** Runs each case on the model. Leases last 1000 ms by default, and rho is 1 %. */
 export function judged<State>(model: Model<State, Operation>, kind: Kind, cases: readonly Case[]): void {
   it.each(cases.map(([property, verdict, ...lines]) => ({ property, verdict, lines })))(
     "$property: $verdict",
@@ -21,5 +21,5 @@ export function judged<State>(model: Model<State, Operation>, kind: Kind, cases:
   );
 }
 
-/** Two have it at the same time. */
+/** Two clients hold it at the same time. */
 export const TAKEN = ["A acquire 0-1 ok", "B acquire 2-3 ok"] as const;

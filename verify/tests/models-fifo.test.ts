@@ -8,7 +8,7 @@ import { operations } from "./histories.js";
 import { type Case, TAKEN } from "./model-cases.js";
 
 describe("fifo", () => {
-  /** Cases of operations, and of what else was seen: `queued 1@5`, `missed 1@5`, `killed B@5`. */
+  /** Cases with operations and other records: `queued 1@5`, `missed 1@5`, `killed B@5`. */
   const cases: readonly Case[] = [
     [
       "in the order of the queue",
@@ -33,7 +33,7 @@ describe("fifo", () => {
       "queued 2@6",
     ],
     [
-      "in either order while both enqueue at once",
+      "in either order while both enqueue at the same time",
       "ok",
       "A acquire 0-1 ok",
       "B acquire 2-30 ok",
@@ -44,7 +44,7 @@ describe("fifo", () => {
       "queued 2@5",
     ],
     [
-      "past somebody who never heard that it queues",
+      "past a waiter that never learned that it is queued",
       "ok",
       "A acquire 0-1 ok",
       "B acquire 2-30 ok",
@@ -54,7 +54,7 @@ describe("fifo", () => {
       "queued 2@6",
     ],
     [
-      "past somebody by a caller that does not queue",
+      "past a waiter, by a caller that does not queue",
       "violation",
       "A acquire 0-1 ok",
       "B acquire 2-30 ok",
@@ -64,7 +64,7 @@ describe("fifo", () => {
       "queued 1@3",
     ],
     [
-      "past somebody who gave up",
+      "past a waiter that gave up",
       "ok",
       "A acquire 0-1 ok",
       "B acquire 2-9 no gave-up",
@@ -74,7 +74,7 @@ describe("fifo", () => {
       "queued 2@6",
     ],
     [
-      "past somebody who is giving up",
+      "past a waiter that is giving up",
       "ok",
       "A acquire 0-1 ok",
       "B acquire 2-40 no gave-up",
@@ -84,7 +84,7 @@ describe("fifo", () => {
       "queued 2@6",
     ],
     [
-      "a grant that crossed a leaving",
+      "a grant made just as its waiter left",
       "ok",
       "A acquire 0-1 ok",
       "B acquire 2-40 no gave-up",
@@ -94,7 +94,7 @@ describe("fifo", () => {
       "queued 1@3",
     ],
     [
-      "past somebody who was killed",
+      "past a waiter that was killed",
       "ok",
       "A acquire 0-1 ok",
       "B acquire 2- info",
@@ -105,7 +105,7 @@ describe("fifo", () => {
       "killed B@8",
     ],
     [
-      "past somebody who is killed later",
+      "past a waiter that is killed later",
       "violation",
       "A acquire 0-1 ok",
       "B acquire 2-90 ok",
@@ -117,7 +117,7 @@ describe("fifo", () => {
       "killed B@25",
     ],
     [
-      "past somebody who was taken for dead",
+      "past a waiter that was considered dead",
       "ok",
       "A acquire 0-1 ok",
       "B acquire 2-30 ok",
@@ -128,7 +128,7 @@ describe("fifo", () => {
       "queued 2@6",
       "missed 1@8",
     ],
-    ["two at once", "violation", ...TAKEN],
+    ["two at the same time", "violation", ...TAKEN],
   ];
   it.each(cases.map(([property, verdict, ...lines]) => ({ property, verdict, lines })))(
     "$property: $verdict",

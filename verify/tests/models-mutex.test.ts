@@ -8,9 +8,9 @@ import { judged, TAKEN } from "./model-cases.js";
 describe("mutex", () => {
   judged(mutex(), "mutex", [
     ["one after the other", "ok", "A acquire 0-1 ok", "A release 2-3 ok", "B acquire 4-5 ok"],
-    ["two at once", "violation", ...TAKEN],
-    ["a release by whoever it be", "ok", "A acquire 0-1 ok", "B release 2-3 ok", "C acquire 4-5 ok"],
-    ["a release of what is free", "violation", "A release 0-1 ok"],
+    ["two at the same time", "violation", ...TAKEN],
+    ["a release by any client", "ok", "A acquire 0-1 ok", "B release 2-3 ok", "C acquire 4-5 ok"],
+    ["a release of a free lock", "violation", "A release 0-1 ok"],
     ["busy while it is free", "violation", "A acquire 0-1 no busy"],
   ]);
 });
@@ -18,16 +18,16 @@ describe("mutex", () => {
 describe("owner-aware", () => {
   judged(ownerAware(), "mutex", [
     ["a release that overlaps the next acquire", "ok", "A acquire 0-1 ok", "A release 2-9 ok", "B acquire 3-4 ok"],
-    ["two at once", "violation", ...TAKEN],
+    ["two at the same time", "violation", ...TAKEN],
     ["an owner that acquires twice", "violation", "A acquire 0-1 ok", "A acquire 2-3 ok"],
-    ["a release by another", "violation", "A acquire 0-1 ok", "B release 2-3 ok"],
-    ["a refused release by another", "ok", "A acquire 0-1 ok", "B release 2-3 no not-owner", "A release 4-5 ok"],
+    ["a release by another client", "violation", "A acquire 0-1 ok", "B release 2-3 ok"],
+    ["a refused release by another client", "ok", "A acquire 0-1 ok", "B release 2-3 no not-owner", "A release 4-5 ok"],
     ["a refused release by its owner", "violation", "A acquire 0-1 ok", "A release 2-3 no not-owner"],
     ["a second release", "violation", "A acquire 0-1 ok", "A release 2-3 ok", "A release 4-5 ok"],
-    ["an extend by another", "violation", "A acquire 0-1 ok", "B extend 2-3 ok"],
+    ["an extend by another client", "violation", "A acquire 0-1 ok", "B extend 2-3 ok"],
     ["an extend after release", "violation", "A acquire 0-1 ok", "A release 2-3 ok", "A extend 4-5 ok"],
     ["a refused extend after release", "ok", "A acquire 0-1 ok", "A release 2-3 ok", "A extend 4-5 no not-owner"],
-    ["what was not sent", "ok", "A acquire 0-1 no not-sent", "A release 2-3 no not-sent"],
+    ["requests that were not sent", "ok", "A acquire 0-1 no not-sent", "A release 2-3 no not-sent"],
     [
       "a forced release",
       "ok",
@@ -49,12 +49,12 @@ describe("the end of a lease", () => {
     ["a release after the latest end", "violation", "A acquire 0-1 ok", "A release 1012-1013 ok"],
     ["a refused release once it may be over", "ok", "A acquire 0-1 ok", "A release 980-990 no not-owner"],
     ["a refused release before it may be over", "violation", "A acquire 0-1 ok", "A release 980-989 no not-owner"],
-    ["an extend that begins it anew", "violation", "A acquire 0-1 ok", "A extend 500-501 ok", "B acquire 1400-1450 ok"],
+    ["an extend that restarts it", "violation", "A acquire 0-1 ok", "A extend 500-501 ok", "B acquire 1400-1450 ok"],
     ["an acquire after the extended end", "ok", "A acquire 0-1 ok", "A extend 500-501 ok", "B acquire 1480-1490 ok"],
     ["an extend after the latest end", "violation", "A acquire 0-1 ok", "A extend 1012-1013 ok"],
     ["the owner's next acquire", "ok", "A acquire 0-1 ok", "A acquire 1100-1101 ok"],
     [
-      "busy after a release refused as over",
+      "busy after a release that was refused because the lease had ended",
       "violation",
       "A acquire 0-1 ok",
       "A release 995-996 no not-owner",
@@ -69,8 +69,8 @@ describe("the end of a lease", () => {
       ["an acquire within", "ok", "A acquire 0-1 ok", "B acquire 150-151 ok"],
       ["an acquire after it", "ok", "A acquire 0-1 ok", "B acquire 300-301 ok"],
       ["an acquire before it", "violation", "A acquire 0-1 ok", "B acquire 98-99 ok"],
-      ["an acquire of what was granted after it", "violation", "A acquire 201-202 ok", "B acquire 300-301 ok"],
-      ["a release by another", "violation", "A acquire 0-1 ok", "B release 150-151 ok"],
+      ["an acquire of a lock that was granted after it", "violation", "A acquire 201-202 ok", "B acquire 300-301 ok"],
+      ["a release by another client", "violation", "A acquire 0-1 ok", "B release 150-151 ok"],
     ]);
   });
 
@@ -78,8 +78,8 @@ describe("the end of a lease", () => {
     const expiry = { ...EXPIRY, unbounded: unbounded.map((window) => ({ ...window, expiry: "late" as const })) };
     judged(ownerAware(expiry), "mutex", [
       ["busy long after", "ok", "A acquire 0-1 ok", "B acquire 9000-9001 no busy"],
-      ["busy with what was granted after it", "violation", "A acquire 201-202 ok", "B acquire 9000-9001 no busy"],
-      ["two at once", "violation", ...TAKEN],
+      ["busy with a lock that was granted after it", "violation", "A acquire 201-202 ok", "B acquire 9000-9001 no busy"],
+      ["two at the same time", "violation", ...TAKEN],
     ]);
   });
 });
@@ -97,7 +97,7 @@ describe("an unknown outcome", () => {
       "C acquire 14-15 no busy",
     ],
     [
-      "an acquire that cannot explain two",
+      "an acquire that cannot explain two others",
       "violation",
       "A acquire 0-9 info",
       "B acquire 10-11 ok",
@@ -126,16 +126,16 @@ describe("an unknown outcome", () => {
       "C acquire 5-6 ok",
     ],
     [
-      "a release of another that cannot free it",
+      "a release by another client, which cannot free it",
       "violation",
       "A acquire 0-1 ok",
       "B release 2- info",
       "C acquire 3-4 ok",
     ],
     ["an extend that may have happened", "ok", "A acquire 0-1 ok", "A extend 900- info", "B acquire 1500-1501 no busy"],
-    ["a grant that crossed a leaving", "ok", "A acquire 0-9 no gave-up", "B acquire 3-4 no busy", "C acquire 10-11 ok"],
+    ["a grant made just as its waiter left", "ok", "A acquire 0-9 no gave-up", "B acquire 3-4 no busy", "C acquire 10-11 ok"],
     [
-      "a grant that crossed a leaving, and stays past its lease",
+      "a grant made just as its waiter left, which stays past its lease",
       "violation",
       "A acquire 0-9 no gave-up",
       "B acquire 1020-1021 no busy",
@@ -155,17 +155,17 @@ describe("reentrant", () => {
       "B acquire 8-9 ok",
     ],
     [
-      "another after one of two releases",
+      "another client after one of two releases",
       "violation",
       "A acquire 0-1 ok",
       "A acquire 2-3 ok",
       "A release 4-5 ok",
       "B acquire 6-7 ok",
     ],
-    ["a hold more than allowed", "violation", "A acquire 0-1 ok", "A acquire 2-3 ok", "A acquire 4-5 ok"],
-    ["a hold more than allowed is refused", "ok", "A acquire 0-1 ok", "A acquire 2-3 ok", "A acquire 4-5 no busy"],
+    ["one hold more than allowed", "violation", "A acquire 0-1 ok", "A acquire 2-3 ok", "A acquire 4-5 ok"],
+    ["one hold more than allowed is refused", "ok", "A acquire 0-1 ok", "A acquire 2-3 ok", "A acquire 4-5 no busy"],
     ["a hold that is allowed is refused", "violation", "A acquire 0-1 ok", "A acquire 2-3 no busy"],
-    ["a release more than holds", "violation", "A acquire 0-1 ok", "A release 2-3 ok", "A release 4-5 ok"],
+    ["one release more than holds", "violation", "A acquire 0-1 ok", "A release 2-3 ok", "A release 4-5 ok"],
     ["the end of the lease ends all holds", "ok", "A acquire 0-1 ok", "A acquire 2-3 ok", "B acquire 1100-1101 ok"],
   ]);
 });
@@ -202,14 +202,14 @@ describe("reentrant-fenced", () => {
     ["one token for all holds", "ok", "A acquire 0-1 ok token=5", "A acquire 2-3 ok token=5", "A acquire 4-5 ok"],
     ["a new token on re-entry", "violation", "A acquire 0-1 ok token=5", "A acquire 2-3 ok token=6"],
     [
-      "a token that comes to be known",
+      "a token that becomes known later",
       "ok",
       "A acquire 0-1 ok",
       "A acquire 2-3 ok token=5",
       "A acquire 4-5 ok token=5",
     ],
     [
-      "a token that came to be known and changes",
+      "a token that became known and changes",
       "violation",
       "A acquire 0-1 ok",
       "A acquire 2-3 ok token=5",

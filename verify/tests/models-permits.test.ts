@@ -21,7 +21,7 @@ describe("permits", () => {
       "A release 2-3 ok permits=1",
       "B acquire 4-5 ok permits=2",
     ],
-    ["more back than were had", "violation", "A acquire 0-1 ok permits=2", "A release 2-3 ok permits=3"],
+    ["more released than were held", "violation", "A acquire 0-1 ok permits=2", "A release 2-3 ok permits=3"],
     ["a release without holding", "violation", "A acquire 0-1 ok", "B release 2-3 ok"],
     ["a refused release without holding", "ok", "A acquire 0-1 ok", "B release 2-3 no not-owner"],
     ["busy while all are free", "violation", "A acquire 0-1 no busy"],
@@ -135,7 +135,7 @@ describe("read-write", () => {
   describe("that a writer may read", () => {
     judged(readWrite({ readsWhileWriting: true }), "read-write-lock", [
       [
-        "reading while writing, then reading on",
+        "reading while writing, then continuing to read",
         "ok",
         "A acquire 0-1 ok mode=write",
         "A acquire 2-3 ok mode=read",
@@ -143,7 +143,7 @@ describe("read-write", () => {
         "B acquire 6-7 ok mode=read",
       ],
       [
-        "another that writes after the writer only reads",
+        "another client that writes while the former writer reads",
         "violation",
         "A acquire 0-1 ok mode=write",
         "A acquire 2-3 ok mode=read",
@@ -164,7 +164,7 @@ describe("latch", () => {
       "C await 2-9 ok",
       "B count-down 4-5 ok result=0",
     ],
-    ["going on before zero", "violation", "A set-count 0-1 ok count=2", "B count-down 2-3 ok", "C await 4-5 ok"],
+    ["continuing before zero", "violation", "A set-count 0-1 ok count=2", "B count-down 2-3 ok", "C await 4-5 ok"],
     ["giving up at zero", "violation", "A set-count 0-1 ok count=1", "B count-down 2-3 ok", "C await 4-5 no gave-up"],
     ["giving up before zero", "ok", "A set-count 0-1 ok count=1", "C await 2-5 no gave-up", "B count-down 6-7 ok"],
     ["a second count set before zero", "violation", "A set-count 0-1 ok count=2", "B set-count 2-3 ok count=5"],
@@ -188,14 +188,14 @@ describe("latch", () => {
       "C count 6-7 ok result=0",
     ],
     [
-      "two that both reach zero",
+      "two callers that both reach zero",
       "violation",
       "A set-count 0-1 ok count=2",
       "B count-down 2-9 ok result=0",
       "C count-down 2-9 ok result=0",
     ],
     [
-      "a count-down of unknown outcome",
+      "a count-down with an unknown outcome",
       "ok",
       "A set-count 0-1 ok count=1",
       "B count-down 2- info",

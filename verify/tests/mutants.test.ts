@@ -58,7 +58,7 @@ test("stored scores are read back unchanged, with one row per line", () => {
   expect(laidOut(result)).toContain('["a.ts", "3", "0", "1", "0", "75.0 %"]');
 });
 
-test("the table names the files that are not measured, and replaces only what stands between its markers", () => {
+test("the table names the files that are not measured, and replaces only the part between its markers", () => {
   const table = scoreTable([score("a.ts", 3, 1)], ["a.ts", "b.ts"]);
   expect(table).toContain("| a.ts | 3 | 0 | 1 | 0 | 75.0 % |");
   expect(table).toContain("`b.ts`");
@@ -69,7 +69,7 @@ test("the table names the files that are not measured, and replaces only what st
   expect(() => withScores("nothing", table)).toThrow("markers");
 });
 
-test("verify/docs/mutation.md has the scores that are kept, and names every other file of core/ that there is", () => {
+test("verify/docs/mutation.md has the stored scores, and names every other file of core/", () => {
   const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), "utf8");
   const { scores } = JSON.parse(read("verify/results/mutation-score.json")) as { scores: readonly FileScore[] };
   const core = fileURLToPath(new URL("../../packages/holdfast/src/core", import.meta.url));

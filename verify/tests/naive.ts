@@ -1,6 +1,6 @@
 import type { Model, Timed } from "../src/checker/index.js";
 
-/** Whether any order at all explains the history: the definition, tried out, with nothing clever about it. */
+/** Whether any order explains the history, by trying all of them. */
 export function naiveCheck<State, Value>(model: Model<State, Value>, operations: readonly Timed<Value>[]): boolean {
   const extend = (states: readonly State[], left: readonly Timed<Value>[]): boolean => {
     if (left.every(({ returnMs }) => returnMs === Number.POSITIVE_INFINITY)) return true;
@@ -17,7 +17,7 @@ export function naiveCheck<State, Value>(model: Model<State, Value>, operations:
   return extend([model.initial], operations);
 }
 
-/** When the operations of two clients begin and end, one client after the other. */
+/** When the operations of two clients begin and end, grouped by client. */
 export type Shape = readonly { readonly client: number; readonly callMs: number; readonly returnMs: number }[];
 
 /**

@@ -1,4 +1,4 @@
-/** Peers beside this library: whom a fault strikes, which cells are the same, and what is written of them. */
+/** Peers beside Holdfast: which requests faults hit, which cells both run, and what the document shows. */
 import { describe, expect, it } from "vitest";
 import { isAbout, isOfALock } from "../src/faults/injections/striking.js";
 import { CELLS } from "../src/faults/matrix.js";
@@ -7,8 +7,8 @@ import { type PeerReport, peerDocument } from "../src/faults/report/peer-documen
 import { peerCells, peerKey, STAND_INS } from "../src/faults/subjects/peers.js";
 import type { CellVerdict } from "../src/faults/verdict.js";
 
-describe("a request that is struck", () => {
-  it("concerns a lock: by name for this library, by its key for a peer", () => {
+describe("a request that a fault hits", () => {
+  it("concerns a lock: by name for Holdfast, by its key for a peer", () => {
     expect(isOfALock(["EVALSHA", "mutex/acquire", "1", "hf:mutex:{a}"])).toBe(true);
     expect(isOfALock(["EVALSHA", "mutex/inspect", "1", "hf:mutex:{a}"])).toBe(false);
     expect(isOfALock(["EVALSHA", "client-record/write", "1", "hf:client"])).toBe(false);
@@ -19,7 +19,7 @@ describe("a request that is struck", () => {
     expect(isOfALock(["get", "a"])).toBe(false);
   });
 
-  it("concerns the key of that lock of the peer, and no other", () => {
+  it("concerns the key of the peer's lock, and no other", () => {
     const keyPrefix = (name: string): string => peerKey("verrou", "m", name);
     const matches = isAbout({ peer: "verrou", keyPrefix }, "J01-1", "acquire");
     expect(matches(["set", "J01-1", "me", "PX", "600", "NX"])).toBe(true);
@@ -89,7 +89,7 @@ describe("the document", () => {
 
   it("shows versions, settings, and the result of each library in the same cell", () => {
     expect(text).toContain("| verrou | 9.8.7 | m | its defaults |");
-    expect(text).toContain("| J01 | holder stands still for 0.5 to 3 leases | 0 | m none | m S2 3/41 |");
+    expect(text).toContain("| J01 | holder freezes for 0.5 to 3 leases | 0 | m none | m S2 3/41 |");
   });
 
   it("separates cells without a promise and void cells, with the reason and without data of this machine", () => {

@@ -1,4 +1,4 @@
-/** Every peer does, without a fault, what the fault runs ask of it; so what goes wrong there is the fault's. */
+/** Without faults, every peer does what the fault runs require. So whatever fails in a fault run is due to the fault. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RedisServer, startRedis } from "../../tests/support/redis-server.js";
 import type { Letter } from "../src/faults/cell.js";
@@ -15,7 +15,7 @@ const KINDS: Partial<Record<Letter, Kind>> = {
   s: "semaphore",
   k: "multi-lock",
 };
-/** Their release resolves with nothing, whatever it found. */
+/** Peers whose release resolves without a value in any case. */
 const SILENT: ReadonlySet<string> = new Set(["redis-semaphore", "simple-redis-mutex"]);
 
 let server: RedisServer;
@@ -105,12 +105,12 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     const untilMs = held.validUntilMs();
     const leftMs = Number(await server.command("PTTL", key));
     expect(leftMs).toBeGreaterThan(LEASE_MS / 2);
-    // Whole milliseconds of the server's clock on one side, of the wall clock on the other.
+    // One side is in whole ms of the server's clock, the other in whole ms of the wall clock.
     if (untilMs !== null) expect(untilMs).toBeLessThanOrEqual(monotonicMs() + leftMs + 2);
     await held.release();
   });
 
-  it("waits for a release, and gives up when its time is over", async () => {
+  it("waits for a release, and gives up when its time is up", async () => {
     const request = asked();
     const held = await granted(request, "mutex");
     expect(await connection.acquire({ ...request, waitMs: 20 }, "mutex")).toMatchObject({ outcome: "no" });
@@ -131,7 +131,7 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     expect(await server.command("GET", key)).toBe("another");
   });
 
-  it("supports what its letters say", async () => {
+  it("supports what its letters stand for", async () => {
     const expected: Partial<Record<Letter, () => Promise<void>>> = { a: renews, k: takesAll, s: counts, t: numbers };
     for (const letter of subject.letters) await expected[letter]?.();
   });
@@ -154,7 +154,7 @@ describe.concurrent.each(Object.keys(PEERS))("%s", (name) => {
     expect(await connection.acquire(other, "mutex")).toMatchObject({ refusal: "busy" });
     await server.command("DEL", other.lockName);
     const end = await held.release();
-    // Not all of it was given back, and each member says so.
+    // Not all members were released, and each member reports that.
     expect(end).toMatchObject({ outcome: "no", refusal: "not-owner" });
     for (const { released } of held.parts ?? []) expect(await released?.()).toBe(end);
   }

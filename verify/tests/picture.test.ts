@@ -37,7 +37,7 @@ const all: readonly HistoryRecord[] = [
   },
 ];
 
-/** Whether every element is closed in order, and what stands between them is text. */
+/** Whether all elements are closed in order, with only text between them. */
 function isWellFormed(svg: string): boolean {
   const open: string[] = [];
   const rest = svg.replace(
@@ -86,12 +86,12 @@ describe("a picture", () => {
     const [violation] = leaseExclusion(history).violations;
     const svg = picture(history, { title: "S2", ...(violation && { violation }) });
     expect(svg).toContain(violation?.message.replaceAll('"', "&quot;"));
-    // Two acquires and their two leases, and the sign that explains them.
+    // Two acquires, their two leases, and the entry in the legend.
     expect(svg.match(/class="[a-z]+ bad"/g)).toHaveLength(5);
     expect(picture(history, { title: "S2" }).match(/class="[a-z]+ bad"/g)).toHaveLength(1);
   });
 
-  it("numbers the operations in the order that was found", () => {
+  it("numbers the operations in the order that the checker found", () => {
     const { partials } = check(ownerAware(), timed(operations(LINES)));
     const svg = picture(historyOf(all), { title: "order", order: (partials[0] ?? []).map(({ value }) => value) });
     expect(svg.match(/class="order">\d+\./g)).toEqual(['class="order">1.', 'class="order">2.', 'class="order">1.']);
@@ -105,7 +105,7 @@ describe("a picture", () => {
     expect(svg).not.toContain("<script");
   });
 
-  it("of one lock shows no other lock, and of a window nothing outside it", () => {
+  it("shows only the given lock and the given window", () => {
     const other = operations(["Z acquire 0-5 ok"], "mutex", "other");
     const history = historyOf([...all, ...other]);
     expect(picture(history, { title: "one", lockName: "orders" })).not.toContain(">Z<");
@@ -114,7 +114,7 @@ describe("a picture", () => {
     expect(late).not.toContain("acquire ✓");
   });
 
-  it("of an empty history is a picture too", () => {
+  it("is possible for an empty history", () => {
     expect(isWellFormed(picture(historyOf([]), { title: "empty" }))).toBe(true);
   });
 });
@@ -136,7 +136,7 @@ it("items that would touch get another row", () => {
   expect(rowsOf(extents, 5)).toEqual([0, 1, 0, 0]);
 });
 
-it("a text is cut between characters to fit, and escaped", () => {
+it("a label is cut between characters to fit, and escaped", () => {
   expect(fit("lock 🔒🔒🔒", widthOf("lock 🔒🔒"))).toBe("lock 🔒…");
   expect(escapeXml(`<a b="c">&'`)).toBe("&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
 });

@@ -10,7 +10,7 @@ import { Random } from "../src/simulation/random.js";
 import { cellNamed } from "./run-of-a-cell.js";
 
 const CELL = cellNamed("J18/Q3/m");
-/** A guard against clients that come to no end, not a measure. */
+/** A timeout for clients that never end; it does not measure speed. */
 const ENOUGH_MS = 15_000;
 
 let topology: Topology;
@@ -64,7 +64,7 @@ describe("client processes on a quorum", () => {
     expect(ends.every(({ answeredMs }) => typeof answeredMs === "number")).toBe(true);
   }, 60_000);
 
-  test("are found to hold at once when voters grant a lock twice", async () => {
+  test("are found to hold at the same time if voters grant a lock twice", async () => {
     const { judgement } = await play(["voter-ignores-the-holder"], (seen) => grants(seen) >= 40);
     expect(judgement.breaches.map(({ property }) => property)).toContain("S2");
   }, 60_000);

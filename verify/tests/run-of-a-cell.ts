@@ -8,14 +8,14 @@ import type { CellVerdict } from "../src/faults/verdict.js";
 import type { HistoryRecord } from "../src/history/records.js";
 import { Random } from "../src/simulation/random.js";
 
-/** @throws Error  there is none of that name */
+/** @throws Error  unknown id */
 export function cellNamed(id: string): Cell {
   const cell = [...CELLS, ...BESIDE].find((each) => each.id === id);
   if (cell === undefined) throw new Error(`no cell ${id}`);
   return cell;
 }
 
-/** What is false in a run, and what its judge says. */
+/** The replaced parts of a run, and the judge's findings. */
 export interface Fake {
   readonly cell?: string;
   readonly proof?: string | null;
@@ -25,14 +25,14 @@ export interface Fake {
   readonly client?: Partial<Client>;
 }
 
-/** What it came to. */
+/** The result of a run. */
 export interface Watched {
   readonly verdict: CellVerdict;
   readonly strikes: number;
   readonly isStopped: boolean;
 }
 
-/** A run without servers: time passes when somebody sleeps. */
+/** A run without servers, in which time passes only during sleeps. */
 export async function run({
   cell: id = "J10/1n/w",
   proof = "seen",
@@ -97,7 +97,7 @@ export async function run({
   return { verdict, strikes, isStopped };
 }
 
-/** What a judge says that has seen two holders. */
+/** The finding of a judge that has seen two holders. */
 export const EXCLUSION = { property: "S2", lockName: "a", message: "two hold it" };
 /** A cell in which everything is promised, and one in which nothing is. */
 export const KEPT = "J10/1n/w";

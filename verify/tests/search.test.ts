@@ -1,7 +1,7 @@
 /**
  * The search of small worlds: it finds nothing with all rules, and something without any one of them.
  *
- * Here are some of the worlds, and the rules that are missed near the beginning; the command of the search has the rest.
+ * These are some of the worlds, and the rules whose absence is found early. The search command runs the others.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -17,9 +17,9 @@ import { changed, RULES } from "../src/search/rules.js";
 import { Server } from "../src/search/server.js";
 import { WORLDS } from "../src/search/worlds.js";
 
-/** More than any small bound has. */
+/** More than the states of any small world. */
 const STATES = 100_000;
-/** How far the same world is searched with the rule; the command goes as far as it went without. */
+/** The maximum number of states for the search with the rule; the command searches more. */
 const CONTROL_STATES = 300;
 const LONG_MS = 120_000;
 const NEAR = RULES.filter((rule) => statesFor(rule) === NEAR_STATES);
@@ -28,24 +28,24 @@ const read = (name: string): string => readFileSync(fileURLToPath(new URL(`../do
 
 describe("with all rules", () => {
   const searched = WORLDS.filter(({ id }) => ["W2", "W4", "W8", "Q5"].includes(id));
-  test.each(searched)("$id breaks nothing: $what", { timeout: LONG_MS }, async (setting) => {
+  test.each(searched)("$id violates nothing: $what", { timeout: LONG_MS }, async (setting) => {
     const { verdict, violation, trace, states } = await searchWorld(setting, "small", STATES);
     expect({ verdict, violation, trace }).toEqual({ verdict: "holds", violation: undefined, trace: [] });
     expect(statesIn(read("search.md"), setting.id, setting.bounds.small.text), "in the document").toBe(String(states));
   });
 });
 
-/** Far enough that everything that can go wrong in a world has gone wrong once. */
+/** Enough states for each kind of fault in a world to occur once. */
 const BEGINNING = 400;
 
 describe("the large bound", () => {
-  test.each(WORLDS)("of $id breaks nothing at its beginning", { timeout: LONG_MS }, async (setting) => {
+  test.each(WORLDS)("of $id violates nothing in its first states", { timeout: LONG_MS }, async (setting) => {
     const { verdict, violation, states } = await searchWorld(setting, "large", BEGINNING);
     expect({ verdict, violation }).toEqual({ verdict: "capped", violation: undefined });
     expect(states).toBeGreaterThan(BEGINNING);
   });
 
-  test("is distinguished by how far it was searched", () => {
+  test("distinguishes worlds that were searched completely", () => {
     const ran = [
       { id: "W1", verdict: "holds", states: 7 },
       { id: "W2", verdict: "capped", states: 9 },
@@ -68,7 +68,7 @@ test("symmetric clients reduce the number of states, with the same verdict", { t
 describe("without a rule", () => {
   const found = new Map<string, Awaited<ReturnType<typeof searchWithout>>>();
 
-  test.each(NEAR)("$id is missed: $what", { timeout: LONG_MS }, async (rule) => {
+  test.each(NEAR)("a violation is found, $id: $what", { timeout: LONG_MS }, async (rule) => {
     const explored = await searchWithout(rule, NEAR_STATES);
     found.set(rule.id, explored);
     expect(explored.verdict).toBe("violated");
@@ -84,7 +84,7 @@ describe("without a rule", () => {
     }
   });
 
-  test("verify/docs/search-missed-rules.md says what was found, and that something was found without each of them", () => {
+  test("verify/docs/search-missed-rules.md shows what was found, and that a violation was found without each rule", () => {
     const judged = NEAR.flatMap((rule) => {
       const explored = found.get(rule.id);
       return explored === undefined ? [] : [{ rule, explored }];

@@ -1,4 +1,4 @@
-/** The judge of claims that callers share, with leases made up by hand. */
+/** The judge of claims that callers share, with handwritten leases. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { crowdsOf, FIRST_CROWD_ID } from "../src/simulation/crowds.js";
 import type { Call } from "../src/simulation/network.js";
@@ -7,7 +7,7 @@ import type { SimulatedProcess } from "../src/simulation/process.js";
 import { runPlan } from "../src/simulation/run.js";
 import { BATCH_MS, SharedClaims } from "../src/simulation/shared-claims.js";
 
-/** As its owner id says. */
+/** The number of reserved tokens, as in the owner id. */
 const BLOCK = 32;
 const OWNER = "p0-0-id/1/1000/32/c1";
 const TOKEN = 1_000;
@@ -45,7 +45,7 @@ describe("leases of one claim", () => {
     ["F1", "the same token again", { token: TOKEN }, 0],
     ["F1", "a token that is not the next", { token: TOKEN + 2 }, 0],
     ["F2", "a caller that called after the grant was made", { token: TOKEN + 1, callMs: 41 }, 0],
-    ["S2", "a claim that is over", { token: TOKEN + 1, validForMs: 0 }, 0],
+    ["S2", "a claim that has ended", { token: TOKEN + 1, validForMs: 0 }, 0],
     ["L6", "a batch that has taken too long", { token: TOKEN + 1 }, BATCH_MS + 1],
   ] as const)("violate %s by %s", (property, _, lease, laterMs) => {
     begin({ token: TOKEN });
@@ -60,7 +60,7 @@ describe("leases of one claim", () => {
   });
 });
 
-describe("a release without an answer", () => {
+describe("a release without a reply", () => {
   test("needs the next lease of its claim within the same event", () => {
     begin({ token: TOKEN });
     expect(claims.handedOn(OWNER, 0, "the first")).toBe(true);
@@ -70,7 +70,7 @@ describe("a release without an answer", () => {
     expect(claims.handedOn(OWNER, 1, "the second")).toBe(true);
     claims.afterEvent();
     expect(found).toEqual(["S5"]);
-    expect(claims.handedOn("somebody", 0, "who shares nothing")).toBe(false);
+    expect(claims.handedOn("other", 0, "shares nothing")).toBe(false);
   });
 });
 

@@ -5,7 +5,7 @@ import { type FaultEvent, type Plan, planOf, reduced } from "../src/simulation/p
 import { REGRESSION_SEEDS } from "../src/simulation/regression-seeds.js";
 import { runPlan } from "../src/simulation/run.js";
 
-/** So many seeds show what is to be shown, with some to spare. */
+/** This many seeds are enough to show the violation, with some margin. */
 const SEARCHED = 100;
 
 describe("a run that once failed", () => {
@@ -23,11 +23,11 @@ function onlyWith(seed: number, fault: (process: number, id: number) => FaultEve
   return { ...plan, faults: Array.from({ length: plan.processCount }, (_, at) => fault(at, 1_001 + at)) };
 }
 
-describe("clocks of different speed", () => {
+describe("clocks at different rates", () => {
   const drifting = (rate: number) => (process: number, id: number) =>
     ({ id, atMs: 0, process, what: "drift", rate }) as const;
 
-  test.each([0.99, 1.01])("break nothing at the limit of the assumption: %d", async (rate) => {
+  test.each([0.99, 1.01])("violate nothing at the limit of the assumption: %d", async (rate) => {
     for (let seed = 1; seed <= 5; seed += 1) {
       const { violations } = await runPlan(onlyWith(seed, drifting(rate)));
       expect(violations, `seed ${seed}`).toEqual([]);
@@ -43,8 +43,8 @@ describe("clocks of different speed", () => {
   });
 });
 
-describe("a connection that is given up", () => {
-  test("delivers its requests after those of the next connection, and nothing breaks", async () => {
+describe("a connection that the client gives up", () => {
+  test("delivers its requests after those of the next connection, and nothing is violated", async () => {
     let overtaken = 0;
     for (let seed = 1; seed <= 8; seed += 1) {
       const plan = onlyWith(seed, (process, id) => ({
@@ -65,7 +65,7 @@ describe("a connection that is given up", () => {
   });
 });
 
-/** How many requests the server carried out over an old connection after a later one of the same process. */
+/** How many requests ran over an old connection after a later request of the same process. */
 function overtakenIn(trace: readonly string[]): number {
   const latest = new Map<string, number>();
   let isOld = false;

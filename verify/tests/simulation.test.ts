@@ -12,7 +12,7 @@ const SEEDS_PER_KIND = 3;
 const KILLED_SEEDS = 12;
 const STOLEN_SEEDS = 6;
 const RETAINED_SEEDS = 8;
-/** Few of these seeds have several that wait when a count comes to zero. */
+/** Only a few of these seeds have several waiters when a count reaches zero. */
 const FAIR_SEEDS = 30;
 /** This many seeds find every mistake, with some margin. */
 const SEARCHED = 100;
@@ -63,7 +63,7 @@ describe("a simulated system", () => {
       expect(decided.get(property), property).toBeGreaterThan(0);
   });
 
-  test("reuses retained mutexes, and recalls them while nobody uses them", async () => {
+  test("reuses retained mutexes, and recalls them while they are unused", async () => {
     let reused = 0;
     let recalled = 0;
     for (let seed = 1; seed <= RETAINED_SEEDS; seed += 1) {
@@ -90,7 +90,7 @@ describe("a simulated system", () => {
 
   test.each(
     ["latch", "barrier", "condition"].flatMap((what) => [[what, "none"] as const, [what, "promised"] as const]),
-  )("tells everybody in time that waits for a %s, with profile %s", async (what, profile) => {
+  )("notifies all waiters for a %s in time, with profile %s", async (what, profile) => {
     let decided = 0;
     for (let seed = 1; seed <= FAIR_SEEDS; seed += 1) {
       const plan = planOf(seed, what === "latch" ? "count-down-latch" : what, profile);
@@ -139,7 +139,7 @@ describe("a mistake", () => {
   test.each(MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
     "is found: %s",
     async (_, { seed: first, kind, finds, tampering, profile = "promised", onlyKills }) => {
-      // Any change of the library moves what a seed shows, so those that follow may be needed.
+      // Any change of the library changes what a seed shows, so later seeds may be needed.
       for (let seed = first; seed < first + SEARCHED; seed += 1) {
         const plan = planOf(seed, kind, profile);
         const { violations } = await runPlan(onlyKills === true ? withOnlyKills(plan) : plan, tampering);
@@ -151,7 +151,7 @@ describe("a mistake", () => {
 
   test("is reduced to a small run", async () => {
     const [mutation] = MUTATIONS;
-    if (mutation === undefined) throw new Error("there is no mistake");
+    if (mutation === undefined) throw new Error("there are no mistakes");
     const plan = planOf(mutation.seed, mutation.kind, "promised");
     const small = await shrink(plan, mutation.tampering);
     expect(small.sessions.length).toBeLessThanOrEqual(10);

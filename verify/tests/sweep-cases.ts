@@ -1,19 +1,19 @@
-/** Cases of the sweeps: a history, and whether one property holds over the whole of it. */
+/** Cases for the sweeps: a history, and whether one property holds in all of it. */
 import { expect, it } from "vitest";
 import type { Effect, HistoryRecord, Kind } from "../src/history/records.js";
 import type { SweepResult } from "../src/sweeps/index.js";
 import { operations } from "./histories.js";
 
-/** What decides one property of a whole history. */
+/** Decides one property of a whole history. */
 export type Sweep = (records: readonly HistoryRecord[]) => SweepResult;
-/** What a history shows, and what is in it: lines are operations, the rest is what else was seen. */
+/** A description of a history, the verdict, and its records. Strings are operations. */
 export type Case = readonly [
   property: string,
   verdict: SweepResult["verdict"],
   ...records: readonly (string | HistoryRecord)[],
 ];
 
-/** Runs each case on the sweep: lines are operations, the rest is what else was seen. */
+/** Runs each case on the sweep. */
 export function judged(sweep: Sweep, kind: Kind, cases: readonly Case[]): void {
   it.each(cases.map(([property, verdict, ...records]) => ({ property, verdict, records })))(
     "$property: $verdict",
@@ -31,9 +31,9 @@ export function recordsOf(records: readonly (string | HistoryRecord)[], kind: Ki
   return [...operations(lines, kind), ...records.filter((record) => typeof record !== "string")];
 }
 
-/** The name that all of these are about. */
+/** The lock name of all cases. */
 export const lockName = "orders";
-/** A says of that lease whether it holds. */
+/** A reports whether it holds that lease. */
 export const sample = (
   leaseId: number,
   atMs: number,
@@ -56,7 +56,7 @@ export const turn = (beganMs: number, endedMs: number): HistoryRecord => ({
   beganMs,
   endedMs,
 });
-/** A is told that it has lost that lease. */
+/** A learns that it has lost that lease. */
 export const lost = (leaseId: number, atMs: number): HistoryRecord => ({
   type: "lost",
   atMs,
@@ -64,7 +64,7 @@ export const lost = (leaseId: number, atMs: number): HistoryRecord => ({
   lockName,
   leaseId,
 });
-/** That process dies. */
+/** That process is killed. */
 export const killed = (target: string, beganMs: number): HistoryRecord => ({
   type: "fault",
   id: "J03",
@@ -73,7 +73,7 @@ export const killed = (target: string, beganMs: number): HistoryRecord => ({
   target,
   proof: "exit signal",
 });
-/** The server's clock stands still. */
+/** The server's clock stops. */
 export const frozen = (beganMs: number, endedMs: number): HistoryRecord => ({
   type: "fault",
   id: "J30",
@@ -82,14 +82,14 @@ export const frozen = (beganMs: number, endedMs: number): HistoryRecord => ({
   target: "server",
   proof: "TIME",
 });
-/** That acquire has a place in the queue, and its caller knows. */
+/** That acquire is queued, and its caller knows. */
 export const queued = (operationId: number, atMs: number): HistoryRecord => ({
   type: "enqueued",
   atMs,
   lockName,
   operationId,
 });
-/** Who is found in the keys. */
+/** The owners found in the keys. */
 export const scan = (atMs: number, owners: readonly string[], isReachable = true): HistoryRecord => ({
   type: "key-scan",
   atMs,
@@ -97,7 +97,7 @@ export const scan = (atMs: number, owners: readonly string[], isReachable = true
   owners,
   isReachable,
 });
-/** The server is read right before or after a call. */
+/** The server's state right before or after a call. */
 export const seen = (
   operationId: number,
   when: "before" | "after",
@@ -105,7 +105,7 @@ export const seen = (
   owner: string | null,
   expiresAtMs: number | null,
 ): HistoryRecord => ({ type: "observation", operationId, when, atMs, lockName, owner, expiresAtMs });
-/** A write reaches what is guarded. */
+/** A write reaches the protected resource. */
 export const effect = (
   sequence: number,
   leaseId: number,

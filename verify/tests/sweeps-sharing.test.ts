@@ -33,7 +33,7 @@ describe("X1, permits within the limit", () => {
       "B acquire 4-5 ok valid=90",
     ],
     [
-      "beyond a lowered limit that others were granted under",
+      "beyond a lowered limit under which others were granted",
       "violation",
       "A acquire 0-1 ok valid=90 permits=2",
       "X resize 2-3 ok permits=2",
@@ -46,10 +46,10 @@ describe("X1, permits within the limit", () => {
       "X resize 2-6 ok permits=2",
       "B acquire 4-5 ok valid=90",
     ],
-    ["with a limit of unknown outcome", "ok", "X resize 2- info permits=4", "A acquire 3-4 ok valid=90 permits=4"],
+    ["with a limit whose change has an unknown outcome", "ok", "X resize 2- info permits=4", "A acquire 3-4 ok valid=90 permits=4"],
   ]);
 
-  it("the most at once is reported", () => {
+  it("the maximum is reported", () => {
     const lines = ["A acquire 0-1 ok valid=90 permits=2", "B acquire 2-3 ok valid=90"];
     expect(limit(operations(lines, "semaphore")).figures.most).toBe(3);
   });
@@ -115,7 +115,7 @@ describe("X3, first come, first served", () => {
       queued(0, 2),
     ],
     [
-      "in order, though the word of it came later",
+      "in order, although the reply came later",
       "ok",
       "A acquire 0-20 ok token=5",
       "B acquire 5-10 ok token=6",
@@ -123,7 +123,7 @@ describe("X3, first come, first served", () => {
       queued(1, 6),
     ],
     ["against the order, without tokens", "violation", "A acquire 0-20 ok", "B acquire 5-10 ok", queued(0, 2)],
-    ["past somebody who waits to this day", "violation", "A acquire 0- ok", "B acquire 5-10 ok", queued(0, 2)],
+    ["past a waiter that still waits", "violation", "A acquire 0- ok", "B acquire 5-10 ok", queued(0, 2)],
     [
       "before the place was acknowledged",
       "empty",
@@ -133,7 +133,7 @@ describe("X3, first come, first served", () => {
     ],
   ]);
 
-  it("whoever gave up, died or was taken for dead is left out, and listed", () => {
+  it("waiters that gave up, died or were considered dead are excluded and listed", () => {
     const lines = [
       "A acquire 0-9 no gave-up",
       "B acquire 0- info",
@@ -146,7 +146,7 @@ describe("X3, first come, first served", () => {
     expect(exclusions.map(({ record, reason }) => `${(record as Operation).owner}: ${reason}`)).toEqual([
       "A: it gave up",
       "B: its outcome is unknown",
-      "C: it was taken for dead",
+      "C: it was considered dead",
     ]);
   });
 });

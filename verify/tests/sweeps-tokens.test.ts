@@ -26,13 +26,13 @@ describe("F1, a token once", () => {
       "A acquire 2-3 ok token=5 valid=900",
     ],
     [
-      "one token for a further hold that is heard of when the lease is over",
+      "one token for a further hold whose reply comes after the lease has ended",
       "ok",
       "A acquire 0-1 ok token=5 valid=9",
       "A acquire 8-10 ok token=5",
     ],
     [
-      "one token for two holds apart",
+      "one token for two separate holds",
       "violation",
       "A acquire 0-1 ok token=5 valid=9",
       "A release 2-3 ok",
@@ -46,7 +46,7 @@ describe("F2, tokens rise", () => {
     ["with the order of grants", "ok", "A acquire 0-1 ok token=5", "B acquire 2-3 ok token=6"],
     ["against the order of grants", "violation", "A acquire 0-1 ok token=6", "B acquire 2-3 ok token=5"],
     [
-      "against the order of returns of what overlaps",
+      "against the order of returns of overlapping calls",
       "ok",
       "A acquire 0-5 ok token=6",
       "B acquire 5-9 ok token=5",
@@ -59,7 +59,7 @@ describe("F2, tokens rise", () => {
       "B acquire 0-5 ok token=5",
       "C acquire 10-11 ok token=7",
     ],
-    ["of unknown outcome", "empty", "A acquire 0-1 info token=9", "B acquire 2-3 ok token=5"],
+    ["with an unknown outcome", "empty", "A acquire 0-1 info token=9", "B acquire 2-3 ok token=5"],
     ["with an upgrade", "violation", "A acquire 0-1 ok token=5", "A upgrade 2-3 ok token=5"],
   ]);
 });
@@ -75,7 +75,7 @@ describe("F3, a lease keeps its token", () => {
     ["changed by an upgrade, and kept then", "ok", lease, "A upgrade 2-3 ok token=7", "A extend 4-5 ok token=7"],
     ["changed back after an upgrade", "violation", lease, "A upgrade 2-3 ok token=7", "A extend 4-5 ok token=5"],
     [
-      "changed or not by an upgrade that nobody answered",
+      "possibly changed by an upgrade without a reply",
       "empty",
       lease,
       "A upgrade 2-3 info",
@@ -98,7 +98,7 @@ describe("F4, tokens are exact", () => {
   ]);
 });
 
-describe("F5, what is guarded takes no lower token", () => {
+describe("F5, the protected resource accepts no lower token", () => {
   judged((records) => guardedTokens(historyOf(records)), "mutex", [
     ["in its own order, whatever the order of the record", "ok", effect(2, 1, 6), effect(1, 0, 5), effect(3, 1, 6)],
     ["a lower one refused", "ok", effect(1, 1, 6), effect(2, 0, 5, { isAccepted: false })],
@@ -114,6 +114,6 @@ describe("E1, effects are not torn", () => {
     ["one holder amid another", "violation", effect(1, 0, null), effect(2, 1, null), effect(3, 0, null)],
     ["a refused one amid another", "ok", effect(1, 0, 5), effect(2, 1, 4, { isAccepted: false }), effect(3, 0, 5)],
     ["an acknowledged one is lost", "violation", effect(1, 0, 5), final()],
-    ["one that nobody heard of is lost", "ok", effect(1, 0, 5, { isAcknowledged: false }), final()],
+    ["an unacknowledged one is lost", "ok", effect(1, 0, 5, { isAcknowledged: false }), final()],
   ]);
 });

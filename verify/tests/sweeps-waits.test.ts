@@ -35,7 +35,7 @@ describe("L1, after a crash of the holder", () => {
       killed("A", 24),
     ],
     [
-      "granted to nobody, though others ask for it",
+      "granted to no one, although others ask for it",
       "violation",
       lease,
       "B extend 150-155 no not-held",
@@ -58,7 +58,7 @@ describe("L1, after a crash of the holder", () => {
       "C acquire 165-180 ok",
       killed("A", 10),
     ],
-    ["granted soon to somebody who came late", "ok", lease, "B acquire 500-520 ok", killed("A", 10)],
+    ["granted soon to a late caller", "ok", lease, "B acquire 500-520 ok", killed("A", 10)],
     [
       "not yet granted when the record ends",
       "empty",
@@ -91,7 +91,7 @@ describe("L1, after a crash of the holder", () => {
   ]);
 });
 
-describe("L1, of locks that several hold at once", () => {
+describe("L1, for locks with several holders", () => {
   const options = { pollMs: 50, epsMs: 10, forbidding: new Set(["J30"]) };
   const dead = "A acquire 0-1 ok valid=90 lease=100 permits=2";
   const late = "B acquire 5-170 ok permits=3";
@@ -99,7 +99,7 @@ describe("L1, of locks that several hold at once", () => {
     ["granted in time", "ok", dead, "B acquire 5-160 ok permits=3", killed("A", 10)],
     ["granted late", "violation", dead, late, killed("A", 10)],
     [
-      "granted after another has given back",
+      "granted after another holder has released",
       "ok",
       dead,
       "C acquire 0-1 ok",
@@ -107,18 +107,18 @@ describe("L1, of locks that several hold at once", () => {
       late,
       killed("A", 10),
     ],
-    ["granted after another was over", "ok", dead, "C acquire 50-51 ok lease=100", late, killed("A", 10)],
+    ["granted after another lease had ended", "ok", dead, "C acquire 50-51 ok lease=100", late, killed("A", 10)],
     [
-      "granted after one that gave up, and may have had it",
+      "granted after a caller that gave up, and may have held it",
       "ok",
       dead,
       "C acquire 5-60 no gave-up lease=100",
       late,
       killed("A", 10),
     ],
-    ["granted late, after one that was refused", "violation", dead, "C acquire 50-51 no busy", late, killed("A", 10)],
+    ["granted late, after a caller that was refused", "violation", dead, "C acquire 50-51 no busy", late, killed("A", 10)],
     [
-      "granted late, after another that was over in time",
+      "granted late, after another lease that ended in time",
       "violation",
       dead,
       "C acquire 0-1 ok lease=50",
@@ -127,7 +127,7 @@ describe("L1, of locks that several hold at once", () => {
     ],
   ]);
   judged((records) => crashedHolder(historyOf(records), options), "semaphore", [
-    ["not judged unless that is asked for", "empty", dead, late, killed("A", 10)],
+    ["not judged unless requested", "empty", dead, late, killed("A", 10)],
   ]);
 });
 
@@ -135,7 +135,7 @@ describe("L4, waits settle", () => {
   judged((records) => settledWaits(historyOf(records), { epsMs: 10, rho: 0.01 }), "mutex", [
     ["by the deadline", "ok", "A acquire 0-105 no gave-up wait=100"],
     ["after the deadline", "violation", "A acquire 0-115 no gave-up wait=100"],
-    ["before the deadline, for want of patience", "violation", "A acquire 0-50 no gave-up wait=100"],
+    ["before the deadline, too early", "violation", "A acquire 0-50 no gave-up wait=100"],
     ["before the deadline, granted", "ok", "A acquire 0-50 ok wait=100"],
     ["granted after the deadline", "violation", "A acquire 0-150 ok wait=100"],
     ["by the abort", "ok", "A acquire 0-55 no gave-up wait=100 aborted=50"],
@@ -143,7 +143,7 @@ describe("L4, waits settle", () => {
     ["aborted before it was called", "ok", "A acquire 50-51 no not-sent wait=100 aborted=0"],
     ["never", "violation", "A acquire 0- info wait=100", "B acquire 300-301 ok"],
     ["never, in a process that was killed", "empty", "A acquire 0- info wait=100", killed("A", 50), scan(300, [])],
-    ["with a wait without end", "empty", "A acquire 0-1000 ok"],
+    ["with a wait without a limit", "empty", "A acquire 0-1000 ok"],
     ["leaving nothing", "ok", "A acquire 0-100 no gave-up wait=100", scan(120, ["B"])],
     ["leaving a key", "violation", "A acquire 0-100 no gave-up wait=100", scan(120, ["A"])],
     ["leaving a key while the server is away", "ok", "A acquire 0-100 no gave-up wait=100", scan(120, ["A"], false)],
@@ -151,7 +151,7 @@ describe("L4, waits settle", () => {
   ]);
 });
 
-describe("L6, nobody starves", () => {
+describe("L6, no waiter starves", () => {
   const options = { waiterMs: 50, epsMs: 10, mostPassed: 2, forbidding: new Set<string>() };
   const served = (...froms: number[]): string[] => froms.map((from) => `B acquire ${from}-${from + 5} ok`);
   const behindDead = ["A acquire 0-1 ok", "B acquire 2- info", "C acquire 5-9 no busy"] as const;
@@ -159,14 +159,14 @@ describe("L6, nobody starves", () => {
     ["passed by few", "ok", "A acquire 0-100 ok", ...served(10, 20), queued(0, 1)],
     ["passed by many", "violation", "A acquire 0-100 ok", ...served(10, 20, 30), queued(0, 1)],
     [
-      "served in its turn, and asleep until that was over",
+      "served at its turn, but frozen until that lease had ended",
       "ok",
       "A acquire 0-100 ok token=5",
       ...[10, 20, 30].map((from) => `B acquire ${from}-${from + 5} ok token=${from}`),
       queued(0, 1),
     ],
     [
-      "passed by many, and told so by their tokens",
+      "passed by many, as their tokens show",
       "violation",
       "A acquire 0-100 ok token=40",
       ...[10, 20, 30].map((from) => `B acquire ${from}-${from + 5} ok token=${from}`),
@@ -189,12 +189,12 @@ describe("L6, nobody starves", () => {
       "C acquire 6-95 ok",
       killed("B", 10),
     ],
-    ["behind a dead waiter, with nobody else", "empty", ...behindDead, "A release 20-21 ok of=0", killed("B", 10)],
+    ["behind a dead waiter, without others", "empty", ...behindDead, "A release 20-21 ok of=0", killed("B", 10)],
     ["passed by many, and refused", "violation", "A acquire 0-100 no gave-up", ...served(10, 20, 30), queued(0, 1)],
   ]);
   judged((records) => noStarvation(historyOf(records), { ...options, leftMs: () => 50 }), "mutex", [
     [
-      "passed by many after it left the queue, and asleep until then",
+      "passed by many after it left the queue, while it was frozen",
       "ok",
       "A acquire 0-100 no gave-up",
       ...served(10, 20, 60, 70, 80),

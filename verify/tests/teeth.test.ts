@@ -1,4 +1,4 @@
-/** The teeth fit: what they change stands in the sources, and what is to notice exists. Whether it does, the command shows. */
+/** The teeth match the sources, and their catchers exist. The command checks that they catch the mistakes. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -11,7 +11,7 @@ import type { Tooth } from "../src/teeth/tooth.js";
 import { patched, sourceOf } from "../src/teeth/workbench.js";
 
 const document = readFileSync(fileURLToPath(new URL("../docs/teeth.md", import.meta.url)), "utf8");
-/** So many are asked for; those that come with several servers do not count. */
+/** The required number of bugs; those that need several servers do not count. */
 const FEWEST_BUGS = 25;
 
 test("every id is unique, and every bug that a tooth names is in the reference", () => {
@@ -50,7 +50,7 @@ describe("the check that must notice it exists:", () => {
         expect(RULES.map(({ id }) => id)).toContain(catcher.rule);
         return;
       default:
-        // What stands before the name of a contract's test is made of the kind and the store.
+        // The full name of a contract test begins with its kind and store.
         expect(sourceOf(`packages/holdfast/tests/${catcher.file}`)).not.toBe("");
     }
   });

@@ -52,7 +52,7 @@ describe.each(KINDS_BUT_THE_MUTEX)("a %s on a master that is failed over", (kind
   });
 });
 
-/** Nobody is granted a latch or a barrier alone. */
+/** Latches and barriers are not held, so they cannot be granted twice. */
 test.each(KINDS_BUT_THE_MUTEX.filter((kind) => kind !== "count-down-latch" && kind !== "barrier"))(
   "without the failover grace a %s is granted twice",
   async (kind) => {
@@ -69,9 +69,9 @@ test.each([3, 8, 13, 36])("a signal on a new master loses no lease: condition, s
   expect(violations).toEqual([]);
 });
 
-/** Of which the first four showed a server that was master again, and the last one that was told of no lease. */
+/** The first four had a server that became master again, and the last one a server that was told of no lease. */
 test.each([3, 107, 156, 168, 1_077])(
-  "what once granted twice, or lost a lock, does not: replicas, seed %d",
+  "a run that once granted a lock twice, or lost one, no longer does: replicas, seed %d",
   async (seed) => {
     const { violations } = await runTopology(topologyPlanOf(seed, "replicas"));
     expect(violations).toEqual([]);
@@ -91,7 +91,7 @@ describe("a mistake", () => {
   test.each(TOPOLOGY_MUTATIONS.map((mutation) => [mutation.name, mutation] as const))(
     "is found: %s",
     async (_, { seed: first, topology, kind, finds, tampering }) => {
-      // Any change of the library moves what a seed shows, so those that follow may be needed.
+      // Any change of the library changes what a seed shows, so later seeds may be needed.
       for (let seed = first; seed < first + SEARCHED; seed += 1) {
         const { violations } = await runTopology(topologyPlanOf(seed, topology, kind), { tampering });
         if (violations.some(({ property }) => finds.includes(property))) return;

@@ -4,7 +4,7 @@ import { CELLS, isLiveness, ROWS, SINGLE_CELLS } from "../src/faults/matrix.js";
 
 describe("the faults", () => {
   it("exist for every row of the matrix with a cell, except the simulated row", () => {
-    // The rows about liveness have scenarios of their own.
+    // The rows about liveness have their own scenarios.
     const none = ROWS.flatMap(({ cells }) => cells)
       .filter((cell) => !isLiveness(cell))
       .filter(({ row, column }) => injectionOf(row, column) === undefined);
@@ -13,13 +13,13 @@ describe("the faults", () => {
     );
   });
 
-  it("say so if no run can inject them on several servers, and all can be injected on one server", async () => {
+  it("report if they cannot be injected on several servers; all can be injected on one server", async () => {
     const missing = CELLS.filter(({ row, column }) => injectionOf(row, column)?.unavailable !== undefined);
     const onSeveral = missing
       .filter((cell) => !SINGLE_CELLS.includes(cell))
       .map(({ row, column }) => `${row}/${column}`);
     expect(onSeveral).toEqual(["J07/Q3", "J07/Q5", "J14/T", "J14/C", "J14/Q3", "J14/Q5"]);
-    // Of one server only the row that needs a network of its own may be out of reach, and of some machines.
+    // With one server, only the row that needs a separate network may be unavailable, on some machines.
     expect(new Set(missing.filter((cell) => SINGLE_CELLS.includes(cell)).map(({ row }) => row))).toEqual(
       new Set(["J14"]),
     );
@@ -34,7 +34,7 @@ describe("the faults", () => {
   it("leave clients idle if two holders are directed", () => {
     const broken = SINGLE_CELLS.filter(({ expectation }) => expectation === "broken").map(({ row }) => row);
     const busy = broken.filter((row) => injectionOf(row)?.work !== undefined);
-    // Promised in one column and not in another; it takes its own care.
+    // This row is promised in only one column, and handles that itself.
     expect([...new Set(busy)]).toEqual(["J27"]);
   });
 });

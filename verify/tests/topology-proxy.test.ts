@@ -6,7 +6,7 @@ import { startProxy } from "../src/faults/topology/proxy.js";
 import { encodeCommand, RespParser, type RespValue } from "../src/faults/topology/resp.js";
 import { type OwnServer, startServer } from "../src/faults/topology/server.js";
 
-/** A connection through the proxy whose replies come one after the other. */
+/** A connection through the proxy, with sequential replies. */
 class Line {
   readonly #socket: Socket;
   readonly #waiting: { resolve(value: RespValue): void; reject(error: Error): void }[] = [];
@@ -67,7 +67,7 @@ describe("a fault proxy", () => {
 
   afterAll(() => server.stop());
 
-  it("loses one request, which the server never gets, and passes on the next", async () => {
+  it("loses one request, which the server never gets, and forwards the next", async () => {
     const struck = proxy.loseRequest(isIncrement);
     await expect(line().send("INCR", "n")).rejects.toThrow("cut");
     await struck;
@@ -76,7 +76,7 @@ describe("a fault proxy", () => {
     expect(seen.map(({ forwardedMs }) => forwardedMs !== undefined)).toEqual([false, true]);
   });
 
-  it("loses one reply after the server has done what was asked", async () => {
+  it("loses one reply after the server has executed the request", async () => {
     const struck = proxy.loseReply(isIncrement);
     await expect(line().send("INCR", "n")).rejects.toThrow("cut");
     await struck;
@@ -87,7 +87,7 @@ describe("a fault proxy", () => {
     expect(seen[1]?.deliveredMs).toBeGreaterThanOrEqual(seen[1]?.repliedMs ?? Number.NaN);
   });
 
-  it("passes a request on twice and answers once", async () => {
+  it("forwards a request twice and replies once", async () => {
     const struck = proxy.duplicate(isIncrement);
     const one = line();
     expect(await one.send("INCR", "n")).toBe(2);
@@ -96,7 +96,7 @@ describe("a fault proxy", () => {
     expect(proxy.counts.duplicated).toBe(1);
   });
 
-  it("brings a copy of what it has answered", async () => {
+  it("delivers a copy of an answered request", async () => {
     const struck = proxy.duplicate(isIncrement, "first");
     const one = line();
     expect(await one.send("INCR", "n")).toBe(1);
@@ -105,7 +105,7 @@ describe("a fault proxy", () => {
     expect(seen.map(({ reply }) => reply)).toEqual([1, 3]);
   });
 
-  it("brings a request late, when its client is long gone", async () => {
+  it("delivers a request late, long after its client is gone", async () => {
     const [gone, other] = [line(), line()];
     // Both have arrived before it measures the delay.
     expect(await Promise.all([gone.send("GET", "n"), other.send("GET", "n")])).toEqual([null, null]);
@@ -119,7 +119,7 @@ describe("a fault proxy", () => {
     expect(proxy.takeLate()).toEqual([]);
   });
 
-  it("answers an error in the turn of the request, and does not pass it on", async () => {
+  it("replies with an error in the order of requests, and does not forward the request", async () => {
     const struck = proxy.answerError(isIncrement, "MISCONF no disk");
     const one = line();
     const before = one.send("SET", "m", "1");
@@ -138,7 +138,7 @@ describe("a fault proxy", () => {
     await struck;
   });
 
-  it("passes nothing on while it stalls, in the direction it was told, and all of it after", async () => {
+  it("forwards nothing in the stalled direction, and everything afterward", async () => {
     const one = line();
     await one.send("SET", "n", "1");
     proxy.stall("replies");
@@ -167,7 +167,7 @@ describe("a fault proxy", () => {
     proxy.delay(undefined);
   });
 
-  it("drops messages of channels, and not the confirmations of subscriptions", async () => {
+  it("drops messages of channels, but not the confirmations of subscriptions", async () => {
     const listener = line();
     await listener.send("SUBSCRIBE", "c");
     proxy.dropMessages(1);
@@ -179,7 +179,7 @@ describe("a fault proxy", () => {
     expect(seen.filter(({ sort }) => sort === "message").map(({ words }) => words[1])).toEqual(["lost", "found"]);
   });
 
-  it("black-holes open connections, of which neither side sees the other go, and lets new ones through", async () => {
+  it("black-holes open connections, whose sides do not notice, and lets new ones through", async () => {
     const [gone, listener] = [line(), line()];
     await listener.send("SUBSCRIBE", "c");
     await gone.send("INCR", "n");
@@ -190,14 +190,14 @@ describe("a fault proxy", () => {
     expect(await line().send("GET", "n")).toBe("1");
     listener.end();
     gone.end();
-    // A connection that passes on its end would be closed by the time that the server has answered on another one.
+    // A connection that forwards its end would be closed once the server has replied on another one.
     await line().send("PING");
     expect(await server.command("PUBLISH", "c", "lost")).toBe(1);
     expect(listener.pushed).toEqual([]);
     expect(proxy.counts.silenced).toBe(2);
   });
 
-  it("closes subscribers on the side of the server alone", async () => {
+  it("closes subscribers on the server's side only", async () => {
     const [other, listener] = [line(), line()];
     await listener.send("SUBSCRIBE", "c");
     await other.send("PING");
@@ -217,7 +217,7 @@ describe("a fault proxy", () => {
     expect(await line().send("INCR", "n")).toBe(1);
   });
 
-  it("passes on thousands of commands without a word lost", async () => {
+  it("forwards thousands of commands without a loss", async () => {
     const all = Array.from({ length: 8 }, () => line());
     const answers = await Promise.all(all.flatMap((one) => Array.from({ length: 500 }, () => one.send("INCR", "n"))));
     expect(new Set(answers).size).toBe(4_000);

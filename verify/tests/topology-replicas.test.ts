@@ -5,11 +5,11 @@ import { startCluster } from "../src/faults/topology/cluster.js";
 import { startSentinel } from "../src/faults/topology/sentinel.js";
 import { slotOf } from "../src/faults/topology/slots.js";
 
-/** A guard against servers that never agree, not a measure. */
+/** A timeout for servers that never agree; it does not measure speed. */
 const ENOUGH_MS = 60_000;
 
 function controlsOf({ replicas }: Topology): ReplicaControls {
-  if (replicas === undefined) throw new Error("it has no replicas");
+  if (replicas === undefined) throw new Error("the topology has no replicas");
   return replicas;
 }
 
@@ -17,7 +17,7 @@ async function roleOf(server: ServerHandle): Promise<string> {
   return String(await server.command("ROLE")).split(",")[0] ?? "";
 }
 
-/** Another takes over from one that is dead; two serve side by side and know it not; then there is one again. */
+/** A server takes over from a dead master; two masters serve unaware of each other; then there is one again. */
 async function changesMasters(topology: Topology): Promise<void> {
   const controls = controlsOf(topology);
   const first = await controls.master();

@@ -43,11 +43,11 @@ describe("a server that syncs every write", () => {
     await server.shutdown();
     await server.restart();
     await server.command("SET", "lost", "1");
-    // Without an answer it may go: the sync has not come back when the power does.
+    // A write without a reply may be lost: its sync has not finished when the power fails.
     server.slowSyncs(60_000);
     const before = await writtenBytes(server);
     const unanswered = server.command("SET", "unanswered", "1").catch(() => "cut");
-    // That the write is in the file the server cannot be asked.
+    // The server cannot report whether the write is in the file.
     await expect.poll(() => writtenBytes(server), { interval: 5, timeout: 15_000 }).toBeGreaterThan(before);
     const { keptBytes, cutBytes } = await server.powerLoss();
     expect(keptBytes).toBeGreaterThan(0);
@@ -82,7 +82,7 @@ describe("a server that syncs every second", () => {
   });
 });
 
-describe("a server whose clock is bent", () => {
+describe("a server whose clock is changed", () => {
   it("steps forward and back, and stops, next to a clock that runs", async () => {
     const server = await start({ durability: "1n", hasClockShim: true });
     expect(Math.abs((await clock(server)) - Date.now())).toBeLessThan(1_000);

@@ -1,4 +1,4 @@
-/** The judge of mixed versions, on logs made by hand; and that a build with a mistake is caught on a real server. */
+/** The judge of mixed versions, on handwritten logs; and on a real server, a build with a mistake is caught. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Builds, unpackBuilds } from "../src/upgrade/builds.js";
 import { compare, judge } from "../src/upgrade/judge.js";
@@ -70,7 +70,7 @@ describe("the judge", () => {
     expect(judge([a, exit(a, 11), b, exit(b, 21), c]).handedOver).toEqual({ oldToNew: 1, newToOld: 1 });
   });
 
-  test("finds a build that waits longer than one version alone, and one that gets too little", () => {
+  test("finds a build that waits longer than one version alone, and one that gets less than its share", () => {
     const [short, long] = [grant(10), grant(100_000, { callMs: 20, build: "new" })];
     const [alone, mixed] = [judge([short]), judge([short, exit(short, 11), long])];
     expect(compare(mixed, [alone], undefined, false).join()).toContain('new build waited 99980 ms for "long"');
@@ -82,7 +82,7 @@ describe("the judge", () => {
     ]);
   });
 
-  test("a caller that was never served is one violation, and one with a short time limit is none", () => {
+  test("a caller that was never served is a violation, but one with a short time limit is not", () => {
     const facts = { type: "ungranted", name: "long", worker: 1, build: "new", callMs: 0, endMs: 9 } as const;
     expect(violations({ ...facts, why: "starved" })).toHaveLength(1);
     expect(violations({ ...facts, why: "timeout" })).toEqual([]);
@@ -105,7 +105,7 @@ describe("on a real server", () => {
   afterAll(() => builds?.remove());
   const mixed = PHASES.find(({ name }) => name === "mixed") as (typeof PHASES)[number];
 
-  test("both builds together break no promise", { timeout: 120_000 }, async () => {
+  test("both builds together keep all promises", { timeout: 120_000 }, async () => {
     const options = { seconds: 3, seed: 1, mistake: undefined, json: undefined };
     const { verdict, crashes } = await play(mixed, 1, builds, options);
     expect([...verdict.violations, ...crashes]).toEqual([]);

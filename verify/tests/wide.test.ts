@@ -8,9 +8,9 @@ import { fenced, ownerAware, permits, readWrite, timed } from "../src/models/ind
 import { operations } from "./histories.js";
 
 /**
- * A fair mutex as 15 clients see it who wait for it all the time, with the answers to some calls lost.
+ * A fair mutex that 15 clients continuously wait for, with some lost replies.
  *
- * A lost grant stops everybody for a lease, so everybody's wait is longer than one, which makes the bounds useless.
+ * A lost grant stops all clients for a lease, so all waits are longer than a lease, and the bounds of leases do not help.
  */
 function crowded(rounds: number, lostEvery: number): Operation[] {
   const lines: string[] = [];

@@ -35,8 +35,8 @@ const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
 type Line = readonly [row: string, faultClass: FaultClass, title: string, words: string];
 
 const LEASE_LINES: readonly Line[] = [
-  ["J01", "client", "holder stands still for 0.5 to 3 leases", "m0 r0 w0 s0 f0 k0 t0"],
-  ["J02", "client", "waiter stands still in the queue", "a0 l0 m0 r0 w0 t0 k0"],
+  ["J01", "client", "holder freezes for 0.5 to 3 leases", "m0 r0 w0 s0 f0 k0 t0"],
+  ["J02", "client", "waiter freezes in the queue", "a0 l0 m0 r0 w0 t0 k0"],
   ["J03", "client", "holder killed", "s0 f0 a0 l0 m0 r0 k0"],
   ["J04", "client", "exit without release", "w0 s0 f0 t0 a0 m0 r0"],
   ["J05", "client", "event loop blocked longer than the lease", "l0 w0 s0 f0 k0 a0 t0"],
@@ -65,7 +65,7 @@ const LEASE_LINES: readonly Line[] = [
   ["J27", "durability", "power loss: AOF cut to its last fsync", "· s! l0 · · t0 a0"],
   ["J28", "clock", "server's clock stepped a little, or back", "m0 r0 k0 t0 a0 k0 m0"],
   ["J29", "clock", "server's clock forward by more than a lease", "s! w! f! r! t! a! m!"],
-  ["J30", "clock", "server's clock stands still", "l0 f0 r0 k0 w0 t0 a0"],
+  ["J30", "clock", "server's clock stops", "l0 f0 r0 k0 w0 t0 a0"],
   ["J31", "failover", "promotion with replication cut", "· · · *mrka! wsft! · ·"],
   ["J32", "failover", "Sentinel failover, healthy link", "· · · mtl~ · · ·"],
   ["J33", "failover", "old master alive after promotion", "· · · rwa! mfk! · ·"],

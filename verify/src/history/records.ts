@@ -60,7 +60,7 @@ export type Mode = "read" | "write";
 export interface Arguments {
   /** The length of the lease on the server. Absent for an acquire that was handed over locally without a new lease. */
   readonly leaseMs?: number;
-  /** The longest time for which the server may keep the lease, if that is more: an adopted lease has its own rest. */
+  /** The longest time for which the server may keep the lease, if that is more, as for an adopted lease. */
   readonly longestMs?: number;
   /** The wait limit; absent means forever. */
   readonly waitMs?: number;

@@ -29,7 +29,7 @@ export function total(shares: readonly Share[]): number {
 }
 
 /**
- * The shares that may be left if enough of them have expired that their counts sum up to at most `most`.
+ * The shares that may be left if some have expired, so that their counts sum up to at most `most`.
  *
  * Only minimal sets expire: any other lease that may be over can expire later, in the operation that needs it.
  */

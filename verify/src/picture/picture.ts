@@ -84,7 +84,7 @@ export function picture(history: History, options: PictureOptions): string {
   );
 }
 
-/** The requested window; by default the violation with a margin of half its length on either side, or everything. */
+/** The requested window; by default the violation with a quarter of its length on each side, or everything. */
 function windowOf(operations: readonly Operation[], options: PictureOptions): [fromMs: number, untilMs: number] {
   const shown = (options.violation?.records ?? []).filter((record) => record.type === "operation");
   const instants = (shown.length > 0 ? shown : operations).flatMap(({ callMs, returnMs, validUntilMs }) => [

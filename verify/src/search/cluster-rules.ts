@@ -48,22 +48,22 @@ export const CLUSTER_CASES: readonly ClusterCase[] = [
     from: "return math.max(0, math.min(longestMs, sinceMs + longestMs - nowMs)), sinceMs",
     to: "return 0, sinceMs",
   }),
-  script("compare-run", "the marker of a slot speaks for one run", PAIR, {
+  script("compare-run", "the marker of a slot is valid for one run", PAIR, {
     script: "server/shard",
     from: "{found == run and 0 or 1,",
     to: "{found and 0 or 1,",
   }),
-  client("name-the-run", "what grants is known only to servers that were taught it for that run", PAIR),
-  client("ask-all-masters", "a slot whose marker names another run is whole only if every master may grant", ONE_MOVE),
-  client("short-trust", "what a run has answered counts for less time than it takes to elect another", ONE_MOVE),
+  client("name-the-run", "a granting script is known only to servers on which it was loaded for that run", PAIR),
+  client("ask-all-masters", "a slot whose marker names another run is complete only if every master may grant", ONE_MOVE),
+  client("short-trust", "a reply about a run is valid for less time than an election takes", ONE_MOVE),
   client(
     "no-kept-load",
-    "(an assumption) a lesson that was meant for a run reaches no master that comes after it",
+    "(an assumption) a script that was loaded for a run reaches no later master",
     PAIR,
   ),
   client(
     "no-third-server",
-    "(an assumption) no request that was sent before a failover is carried on to where the slot has moved after it",
+    "(an assumption) no request from before a failover is redirected to where the slot has moved since",
     ONE_MOVE,
   ),
 ];

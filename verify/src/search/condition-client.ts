@@ -117,7 +117,7 @@ export class ConditionClients extends LockClients {
     }
     if (claim.ph !== "ask" || wait.told === 1) return super.answered(next, reply);
     if (code > 1) return this.#refused(next, number);
-    if (code === 1 && wait.owed === 0 && wait.ran === 1) return "somebody goes on without a signal";
+    if (code === 1 && wait.owed === 0 && wait.ran === 1) return "a waiter continues without a signal";
     wait.may = 1;
     if (wait.has === 0 && wait.undo === 1 && !this.off.has("undo-late-requests")) {
       this.depart(next, number - 1, 1);
@@ -189,8 +189,8 @@ export class ConditionClients extends LockClients {
       this.send(next, number, "acquire");
       return undefined;
     }
-    if (wait.may === 1) return "somebody who has waited is told that it has not";
-    if (wait.from < LEASE_TICKS) return "false loss: a lease that is good is said to be lost";
+    if (wait.may === 1) return "a client that has waited is told that it has not";
+    if (wait.from < LEASE_TICKS) return "false loss: a valid lease is reported as lost";
     this.end(claim);
     return undefined;
   }

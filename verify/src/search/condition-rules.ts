@@ -28,7 +28,7 @@ const { script, client } = rulesOf(ConditionWorld, "W5");
 export const CONDITION_RULES: readonly Rule[] = [
   script(
     "wait-in-one-step",
-    "who waits is in the condition's queue when the mutex is free",
+    "a waiter is in the condition's queue when the mutex becomes free",
     condition(ONE_AND_ONE, { delays: 0 }),
     {
       script: "condition/wait",
@@ -36,29 +36,29 @@ export const CONDITION_RULES: readonly Rule[] = [
       to: "local _ = latest",
     },
   ),
-  script("wait-hands-over", "who waits gives the mutex to its next waiter", condition(ONE_AND_ONE, { delays: 0 }), {
+  script("wait-hands-over", "a wait hands the mutex to its next waiter", condition(ONE_AND_ONE, { delays: 0 }), {
     script: "condition/wait",
     from: "if not handOff(inbox, nil, now) then",
     to: "if true then",
   }),
-  script("wait-goes-on", "who stands in no queue any more goes on", condition(ONE_AND_ONE, { pushes: 2, delays: 0 }), {
+  script("wait-goes-on", "a waiter that is no longer in any queue continues", condition(ONE_AND_ONE, { pushes: 2, delays: 0 }), {
     script: "condition/wait",
     from: "if again == '1' or isQueued or holder == owner then",
     to: "if isQueued or holder == owner then",
   }),
-  script("signal-queues", "who is signalled stands in the queue of the mutex", condition(ONE_AND_ONE, { delays: 0 }), {
+  script("signal-queues", "a signalled waiter is in the mutex's queue", condition(ONE_AND_ONE, { delays: 0 }), {
     script: "condition/signal",
     from: "redis.call('ZADD', KEYS[3], latest + 1, waiter)",
     to: "local _ = latest",
   }),
-  script("signal-first", "the one that came first is signalled first", condition(TWO_AND_ONE, { delays: 0 }, AT_ONCE), {
+  script("signal-first", "the first waiter is signalled first", condition(TWO_AND_ONE, { delays: 0 }, AT_ONCE), {
     script: "condition/signal",
     from: "redis.call('ZPOPMIN', KEYS[4])",
     to: "redis.call('ZPOPMAX', KEYS[4])",
   }),
   script(
     "signal-once",
-    "a signal that is sent again counts once",
+    "a resent signal counts once",
     condition(TWO_AND_ONE, { timeouts: 1, delays: 0 }, { ...AT_ONCE, unansweredIn: "held" }),
     {
       script: "condition/signal",
@@ -66,14 +66,14 @@ export const CONDITION_RULES: readonly Rule[] = [
       to: "if false then",
     },
   ),
-  script("signal-by-holder", "only who holds the mutex signals", condition(ONE_AND_ONE, { timeouts: 1, delays: 0 }), {
+  script("signal-by-holder", "only a holder of the mutex can signal", condition(ONE_AND_ONE, { timeouts: 1, delays: 0 }), {
     script: "condition/signal",
     from: "if not holds(owner, token) then",
     to: "if false then",
   }),
   script(
     "signal-skips-the-dead",
-    "a signal is not given to a process that is gone",
+    "a process that is gone is not signalled",
     condition(TWO_AND_ONE, { crashes: 1, delays: 0 }, AT_ONCE),
     {
       script: "condition/signal",
@@ -83,30 +83,30 @@ export const CONDITION_RULES: readonly Rule[] = [
   ),
   script(
     "quit-passes-on",
-    "who was signalled and gives up passes the signal on",
+    "a signalled waiter that gives up passes the signal on",
     condition(TWO_AND_ONE, { giveUps: 1, delays: 0 }, AT_ONCE),
     { script: "condition/leave", from: "if entered ~= '2' then", to: "if false then" },
   ),
-  script("quit-leaves", "who gives up waits no longer", condition(ONE_AND_ONE, { giveUps: 1, delays: 0 }), {
+  script("quit-leaves", "a waiter that gives up leaves the queue", condition(ONE_AND_ONE, { giveUps: 1, delays: 0 }), {
     script: "condition/leave",
     from: "if redis.call('ZREM', KEYS[6], owner) == 1 then",
     to: "if redis.call('ZSCORE', KEYS[6], owner) then",
   }),
   script(
     "quit-gives-back",
-    "who gives up before its wait has begun gives the mutex back",
+    "a caller that gives up before its wait has begun releases the mutex",
     condition(ONE_AND_ONE, { giveUps: 1, delays: 0 }),
     { script: "condition/leave", from: "if holds(from, token) then", to: "if false then" },
   ),
-  client("wait-ends-the-lease", "who waits holds no longer", condition(ONE_AND_ONE, { delays: 0 })),
+  client("wait-ends-the-lease", "a wait ends the hold", condition(ONE_AND_ONE, { delays: 0 })),
   client(
     "undo-late-requests",
-    "a late request of who waits is undone",
+    "a late request of a waiter is undone",
     condition([WAITER], { timeouts: 1, giveUps: 1, delays: 0 }),
   ),
   client(
     "pass-on-once",
-    "a signal that has done its work is passed on to nobody",
+    "a signal that was used is not passed on",
     condition(TWO_AND_ONE, { giveUps: 1, delays: 0 }, AT_ONCE),
   ),
 ];

@@ -103,7 +103,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
   #leftBehind([number, verb, token]: Request, after: Held): string | undefined {
     const from = this.places[number - 1]?.owner ?? "";
     const isHeld = this.setting.kind.holders(after).has(from) && lastToken(after) === token;
-    return verb === "quit" && isHeld ? "ghost: it is held by a wait that has been left" : undefined;
+    return verb === "quit" && isHeld ? "ghost: it is held by an abandoned wait" : undefined;
   }
 
   /** Checks that each waiter that may continue had a signal. */
@@ -134,9 +134,9 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
       own.owed = 2;
     }
     const expected = Math.min(given, others.length);
-    if (moved.length < expected) return "a signal is lost, although somebody waits for one";
-    if (moved.length > expected && !mayBeMore) return "a signal counts twice, or nobody has given it";
-    if (moved.some((waiter, i) => others[i] !== waiter)) return "X3: somebody who waited later is signalled first";
+    if (moved.length < expected) return "a signal is lost although a client waits for one";
+    if (moved.length > expected && !mayBeMore) return "a signal counts twice, or was never sent";
+    if (moved.some((waiter, i) => others[i] !== waiter)) return "X3: a later waiter is signalled first";
     return this.#owe(next, moved, after) ?? this.#mislaid(next, waits, isThere);
   }
 
@@ -145,7 +145,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
     for (const waiter of moved) {
       waitOf(next.claims[this.places.findIndex(({ owner }) => owner === waiter)]).owed = 1;
       if (!queue.includes(waiter) && !this.setting.kind.holders(after).has(waiter)) {
-        return "somebody is signalled, and does not stand in the queue of the mutex";
+        return "a signalled waiter is not in the mutex's queue";
       }
     }
     return undefined;
@@ -157,7 +157,7 @@ export class ConditionWorld extends LockWorld<ConditionClients> {
       const { owner, role } = this.places[number] as Place;
       if (role !== "wait" || claim.ph !== "ask" || !isThere(owner)) continue;
       const { ran, owed } = waitOf(claim);
-      if (ran === 1 && owed === 0 && !waits.includes(owner)) return "somebody who waits stands in no queue";
+      if (ran === 1 && owed === 0 && !waits.includes(owner)) return "a waiter is in no queue";
     }
     return undefined;
   }

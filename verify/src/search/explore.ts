@@ -85,7 +85,7 @@ export async function explore<State>(world: World<State>, maxStates: number): Pr
   const trace = await retrace(world, seen, pathTo(parents, stuck));
   return {
     verdict: "violated",
-    violation: "stuck: from here on somebody waits for ever",
+    violation: "stuck: from here on, a waiter waits forever",
     trace,
     states: seen.size,
     steps,

@@ -1,4 +1,4 @@
-/** The rules of the failover grace, each of which can be switched off; and what it assumes, which can be broken. */
+/** The rules and assumptions of the failover grace. Each rule can be switched off, and each assumption broken. */
 import { type Explored, explore } from "./explore.js";
 import { type FailoverTexts, failoverScripts } from "./failover-scripts.js";
 import { type FailoverRule, type FailoverSetting, FailoverWorld, RUNS } from "./failover-world.js";
@@ -15,10 +15,10 @@ export interface FailoverCase {
 
 const PAIR: FailoverSetting = { clients: [1, 1], renewals: 0, delays: 0, copies: 0, deaf: 0 };
 
-/** Before Redis 7. */
+/** As before Redis 7. */
 const SHARED: FailoverSetting = { ...PAIR, copies: 1, sharesScripts: true };
 
-/** One world. */
+/** A world and its limits. */
 export interface FailoverWorldSetting {
   readonly id: string;
   readonly what: string;
@@ -59,26 +59,26 @@ function client(id: FailoverRule, what: string, setting: FailoverSetting): Failo
 }
 const LINEAGE = "server/lineage";
 
-/** Without each of them a search of its world finds a violation. */
+/** Without any one of them, a search of its world finds a violation. */
 export const FAILOVER_CASES: readonly FailoverCase[] = [
   script("quiet-period", "a server that took over grants nothing for a while", PAIR, {
     script: LINEAGE,
     from: "return math.max(0, math.min(longestMs, sinceMs + longestMs - nowMs)), sinceMs",
     to: "return 0, sinceMs",
   }),
-  script("quiet-for-a-lease", "that while is as long as the longest lease, and not a tick shorter", PAIR, {
+  script("quiet-for-a-lease", "that time is as long as the longest lease, not a tick shorter", PAIR, {
     script: LINEAGE,
     from: "sinceMs + longestMs - nowMs))",
     to: "sinceMs + longestMs - 1000 - nowMs))",
   }),
-  script("compare-run", "the marker speaks for one run of one server", PAIR, {
+  script("compare-run", "the marker is valid for one run of one server", PAIR, {
     script: LINEAGE,
     from: "if settled == run then\n    return 0, nowMs",
     to: "if settled then\n    return 0, nowMs",
   }),
   script(
     "reclaim-only-what-is-ours",
-    "a lease is put back only where nobody else was granted since",
+    "a lease is restored only if nobody else was granted since",
     { clients: [2, 1], renewals: 1, delays: 2, copies: 0, deaf: 0, begins: "after" },
     { script: "mutex/reclaim", from: "if last and last - token > 0 then", to: "if false then" },
     { script: "mutex/reclaim", from: "if holder and holder ~= owner then", to: "if false then" },
@@ -90,12 +90,12 @@ export const FAILOVER_CASES: readonly FailoverCase[] = [
   ),
   script(
     "compare-run-in-script",
-    "where replicas get scripts too, a script that grants runs only in the run that it was loaded for",
+    "if replicas get scripts too, a granting script runs only in the run for which it was loaded",
     SHARED,
     { script: "mutex/acquire", from: "if not redis.REDIS_VERSION_NUM and", to: "if false and" },
   ),
-  client("ask-first", "a script that grants is taught only to a server that was asked", PAIR),
-  client("no-hand-off", "a release hands nothing on while a server may not grant", {
+  client("ask-first", "a granting script is loaded only on a server that was queried", PAIR),
+  client("no-hand-off", "a release hands nothing over while a server may not grant", {
     clients: [1, 1, 1],
     renewals: 0,
     delays: 0,
@@ -103,7 +103,7 @@ export const FAILOVER_CASES: readonly FailoverCase[] = [
     deaf: 1,
     begins: "queued",
   }),
-  client("fresh-owner", "every request has an owner id of its own", {
+  client("fresh-owner", "every request has its own owner id", {
     clients: [2],
     renewals: 1,
     delays: 0,
@@ -128,7 +128,7 @@ export function searchFailover(setting: FailoverSetting, maxStates: number): Pro
   return searchCase(setting, {}, maxStates);
 }
 
-/** Searches the world of a rule without it. */
+/** Searches the world of a rule without that rule. */
 export function searchFailoverWithout(one: FailoverCase, maxStates: number): Promise<Explored> {
   return searchCase(one.setting, one, maxStates);
 }

@@ -1,11 +1,11 @@
 /**
- * The scripts that the library sends to a server that may have taken over from another, taken from what it teaches one.
+ * Records the scripts that the library loads on a server that may have taken over from another.
  *
- * The embedded store has no failover, so this is a client that answers as a server would, and writes down the texts.
+ * The embedded store has no failover, so this uses a client object that replies like a server and stores the scripts.
  */
 import { createHoldfast } from "holdfast";
 
-/** Name of a script to its text; `/quiet` after the name is the form without a hand-off. */
+/** Maps script names to texts; `/quiet` after a name means the form without a hand-off. */
 export type FailoverTexts = ReadonlyMap<string, string>;
 
 const WANTED = [
@@ -19,21 +19,21 @@ const WANTED = [
   "mutex/leave/quiet",
 ];
 
-/** Answers from a list. Every script must be loaded before it runs. */
+/** Replies with fixed values. Every script must be loaded before it runs. */
 class TaughtServer {
   readonly texts = new Map<string, string>();
   readonly #known = new Map<string, string>();
   isQuiet = false;
-  /** Acquires get no answer, so that they have to be undone. */
+  /** Whether acquires get no reply, so that they have to be undone. */
   isSilent = false;
-  /** What it says about its run at the end of an answer about itself. */
+  /** The part about its run, at the end of a reply about itself. */
   readonly #about: readonly string[];
 
   constructor(sharedRun: string | undefined) {
     this.#about = sharedRun === undefined ? [] : [sharedRun, "shared"];
   }
 
-  /** As after a promotion: it knows no script. */
+  /** Forgets all scripts, as after a promotion. */
   forget(): void {
     this.#known.clear();
   }
@@ -59,7 +59,7 @@ class TaughtServer {
     return 1;
   }
 
-  // Only what shows which library it is.
+  // These methods only serve to detect the client library.
   invokeScript(): void {}
   close(): void {}
 }
@@ -68,7 +68,7 @@ class TaughtServer {
  * Uses the library in every way that sends one of the wanted scripts.
  *
  * @param sharedRun  the run of a server whose replicas get its scripts too, as before Redis 7
- * @throws Error  one of them was not sent
+ * @throws Error  a script was not sent
  */
 export async function failoverScripts(sharedRun?: string): Promise<FailoverTexts> {
   const server = new TaughtServer(sharedRun);
@@ -80,7 +80,7 @@ export async function failoverScripts(sharedRun?: string): Promise<FailoverTexts
     const other = await holdfast.mutex("seen").acquire();
     server.isSilent = true;
     for (const isQuiet of [false, true]) {
-      // What is not known where it was sent is taught in the form that the server may run by then.
+      // A script that the server does not know is loaded in the form that the server may then run.
       await holdfast
         .mutex("seen")
         .tryAcquire()

@@ -69,7 +69,7 @@ interface ClientState {
 interface State extends ClaimsState {
   t: number;
   held: [Held, Held];
-  /** The master's data after each write that the replica has not received. */
+  /** The master's data after each of the writes that the replica has not received. */
   backlog: Held[];
   knows: [0 | 1, 0 | 1];
   isPromoted: 0 | 1;
@@ -344,7 +344,7 @@ export class FailoverWorld implements World<State> {
     }
   }
 
-  /** Where scripts are shared, a request names the run that the client was last told. */
+  /** If scripts are shared, a request names the run that was last reported to the client. */
   #send(next: State, number: number, verb: Verb): void {
     const { client } = this.#owners[number] as Owner;
     sent(next, number, verb, ...(this.#sharesScripts ? [(next.clients[client] as ClientState).home] : []));
@@ -371,7 +371,7 @@ export class FailoverWorld implements World<State> {
     let call: Call;
     if (verb === "reclaim")
       call = { script: "mutex/reclaim", keys: ["l", "f", "q", HANDED, MARKER], args: [owner, token, LEASE_MS] };
-    else if (verb === "grant") throw new Error("a grant is no request");
+    else if (verb === "grant") throw new Error("a grant is not a request");
     else call = mutexKind.call(verb, owner, 1, token, true);
     const isEnd = verb === "release" || verb === "leave";
     if (isEnd && !(await this.#isKnown(state, home, request)) && !this.#off.has("no-hand-off")) {

@@ -13,7 +13,7 @@ const { script, client } = rulesOf(LengthsWorld, "Q8");
 export const LENGTHS_RULES: readonly Rule[] = [
   script(
     "others-are-asked",
-    "a server that forgot waits until others have told how long leases are",
+    "a server that lost its memory waits until others have reported the lease lengths",
     lengths([2, 1], 1),
     {
       script: "server/lineage",
@@ -21,8 +21,8 @@ export const LENGTHS_RULES: readonly Rule[] = [
       to: "false",
     },
   ),
-  client("ask-a-majority", "a majority that remembers is asked for a server that forgot", lengths([2, 1], 1)),
-  client("ask-after-the-restart", "the others are asked after it came back", lengths([2, 1], 1)),
-  client("tell-first", "servers are told how long a lease is before the first is asked for it", lengths([2, 1], 1)),
-  client("count-who-was-told", "a vote counts only of who was told in the same run", lengths([2, 1], 2)),
+  client("ask-a-majority", "for a server that lost its memory, a majority that remembers is asked", lengths([2, 1], 1)),
+  client("ask-after-the-restart", "the others are asked after its restart", lengths([2, 1], 1)),
+  client("tell-first", "servers are told the length of a lease before any of them is asked for it", lengths([2, 1], 1)),
+  client("count-who-was-told", "a vote counts only if its server was told in the same run", lengths([2, 1], 2)),
 ];

@@ -1,4 +1,4 @@
-/** The state of a world of leases of different lengths on a quorum. Its text is the same if servers change places. */
+/** The state of a world with leases of different lengths on a quorum. Its text does not depend on the server order. */
 
 /** The phase of an attempt: not begun, asking, holding, or over. */
 export type LengthsPhase = "idle" | "ask" | "held" | "over";
@@ -45,7 +45,7 @@ export interface LengthsSeat {
 export interface LengthsState {
   attempts: LengthsAttempt[];
   seats: LengthsSeat[];
-  /** How many more restarts, with loss of memory, may happen. */
+  /** The number of restarts with memory loss that may still happen. */
   restarts: number;
 }
 
@@ -60,7 +60,7 @@ export function copyOfLengths({ attempts, seats, restarts }: LengthsState): Leng
   };
 }
 
-/** The state as text. Servers are sorted, so states that differ only in their order have the same text. */
+/** Encodes a state. Servers are sorted, so states that differ only in the server order have the same text. */
 export function lengthsText({ attempts, seats, restarts }: LengthsState): string {
   const of = attempts.map(({ ph, age }) => `${PHASES.indexOf(ph)},${age}`).join(";");
   const at = seats.map(({ holder = -1, left, run, up, settled, heard, longest, round, said, links }) => {
@@ -70,7 +70,7 @@ export function lengthsText({ attempts, seats, restarts }: LengthsState): string
   return `${restarts}|${of}|${at.sort().join("|")}`;
 }
 
-/** Reads the text of a state. */
+/** Decodes a state. */
 export function parseLengths(text: string): LengthsState {
   const [restarts, attempts = "", ...seats] = text.split("|");
   const numbers = (words: string): number[] => words.split(",").map(Number);

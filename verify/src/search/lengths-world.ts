@@ -1,13 +1,14 @@
 /**
- * Leases of different length on a quorum, of which servers lose their memory.
+ * Leases of different lengths on a quorum whose servers may lose their memory.
  *
- * Time goes in ticks, for everybody at once. The servers run the production scripts: `redlock/acquire`, and `server/lineage`
- * with what INFO says. The clients are written here: they tell servers how long their leases are, then ask for them, and ask
- * all servers about one that forgot. Requests come when they like, or never, and nobody hears of a restart by itself. Not a
- * majority forgets at once. Releases are left out, since they only make room.
+ * Time advances in ticks, for all processes at the same time. The servers run the production scripts `redlock/acquire`
+ * and `server/lineage`, the latter with a simulated INFO. The clients are written here: they tell servers how long their
+ * leases are, then ask for them, and ask all servers about one that lost its memory. Requests arrive at any time, or
+ * never, and clients are not notified of restarts. A majority never loses its memory at the same time. Releases are left
+ * out, because they only make room.
  *
- * The last client has the shortest lease, which whoever asks a server tells it as well. So that client has nothing to tell
- * before it asks, and every vote that it gets counts.
+ * The last client has the shortest lease. Every query tells a server a lease of at least that length, so this client has
+ * nothing to tell before it asks, and every vote that it gets counts.
  */
 import { quorumOf, tally } from "holdfast/simulation";
 import type { Step, World } from "./explore.js";
@@ -22,15 +23,15 @@ import {
 } from "./lengths-state.js";
 import type { Held, Outcome, Server } from "./server.js";
 
-/** A world of leases of different length. */
+/** The settings of a world with leases of different lengths. */
 export interface LengthsSetting {
-  /** For each client the length of its lease, in ticks. */
+  /** The length of each client's lease, in ticks. */
   readonly leases: readonly number[];
   readonly servers: number;
   readonly restarts: number;
 }
 
-/** Rules of the client, each of which can be switched off. */
+/** Rules of the client that can be switched off. */
 export type LengthsRule = "tell-first" | "count-who-was-told" | "ask-a-majority" | "ask-after-the-restart";
 
 const TICK_MS = 1_000;
@@ -44,14 +45,14 @@ const QUIET = 1;
 
 type Add = (label: string, isFault: boolean, change: (next: LengthsState) => void) => void;
 
-/** What came of asking a server about itself. */
+/** The result of asking a server about itself. */
 interface Standing {
   readonly code: number;
   readonly longest: number;
   readonly seat: Pick<LengthsSeat, "settled" | "heard" | "longest">;
 }
 
-/** See the file header. */
+/** The world. */
 export class LengthsWorld implements World<LengthsState> {
   readonly initial: LengthsState;
   readonly #server: Server;
@@ -101,7 +102,7 @@ export class LengthsWorld implements World<LengthsState> {
       change(next);
       steps.push({ label, next, isFault, violation: undefined });
     };
-    // It takes two to hold at once.
+    // A violation needs two holders.
     if (state.attempts.filter(({ ph }) => ph !== "over").length < 2) return steps;
     add("a tick passes", false, (next) => this.#tick(next));
     for (const number of this.#leases.keys()) this.#addClientSteps(state, number, add);
@@ -153,7 +154,7 @@ export class LengthsWorld implements World<LengthsState> {
     if (ph === "ask" && tally(granted, 0, seats.length) === "granted") {
       add(`${name} hears of a majority: granted`, false, (next) => {
         next.attempts[number] = { ph: "held", age };
-        // What it has yet to hear could only keep others out.
+        // Messages still in flight could only keep other clients out.
         for (const { links } of next.seats) links[number] = { told: -1, toldBefore: -1, asks: 0, grants: 0 };
       });
     }
@@ -171,12 +172,12 @@ export class LengthsWorld implements World<LengthsState> {
     });
   }
 
-  /** A client that has heard that a server is alone asks all servers, and tells it their answers. */
+  /** A client that learns that a server does not know the longest lease asks all servers, and tells it their replies. */
   async #addRound({ seats }: LengthsState, at: number, add: Add): Promise<void> {
     const seat = seats[at] as LengthsSeat;
     const name = SEATS[at];
     const isAlone = seat.settled === 0 && seat.heard === 0;
-    // Without the rule it may be asked for in advance.
+    // Without the rule, the others may be asked in advance.
     if ((isAlone && seat.round !== seat.run) || (this.#off.has("ask-after-the-restart") && seat.round < 0)) {
       add(`somebody begins to ask for ${name}`, false, (next) => {
         for (const other of next.seats) Object.assign(other, { round: -1, said: -1 });
@@ -214,7 +215,7 @@ export class LengthsWorld implements World<LengthsState> {
     });
   }
 
-  /** A server that has not been told, or not in this run, is asked about itself right before. */
+  /** Before the request, a server that was not told the lease in this run is asked about itself. */
   async #addVote(seat: LengthsSeat, at: number, number: number, add: Add): Promise<void> {
     const link = seat.links[number] as LengthsLink;
     if (link.asks === 0) return;
@@ -252,14 +253,18 @@ export class LengthsWorld implements World<LengthsState> {
     return this.#server.run(held, 0, [], { script: "redlock/acquire", keys: ["lock", "fence"], args });
   }
 
-  /** Asks a server about itself, and tells it of a lease. @param heard  the run for which others were asked; -1 if none were */
+  /**
+   * Asks a server about itself, and tells it the length of a lease.
+   *
+   * @param isHeardIn  the run for which the other servers were asked; -1 if they were not
+   */
   async #ask({ run, up, settled, heard, longest }: LengthsSeat, lease: number, isHeardIn: number): Promise<Standing> {
     const words = [
       ...(settled === 1 ? ["run", runName(run)] : []),
       ...(heard === 1 ? ["heard", runName(run)] : []),
       ...(longest > 0 ? ["longestMs", String(longest * TICK_MS)] : []),
     ];
-    // As a server tells it that was started so many ticks ago: in whole seconds, and one of them may not have passed.
+    // The server reports its uptime in whole seconds, the last of which may not be over.
     const info = `run_id:${runName(run)} uptime_in_seconds:${up + 1}`;
     const held: Held = [
       ["info", "string", info, -1],

@@ -65,7 +65,7 @@ export class LockClients extends ActingClients {
         claim.aa = 1;
         break;
       case "conf":
-        // The next request has the same effect as the confirmation, if the grant is still good.
+        // The next request has the same effect as the confirmation, if the grant is still valid.
         claim.un = 1;
         this.asksOn(claim);
         break;
@@ -125,14 +125,14 @@ export class LockClients extends ActingClients {
           this.#isConfirmed(claim, sent);
           return undefined;
         }
-        if (isValid(claim)) return "false loss: a lease that is good is said to be lost";
+        if (isValid(claim)) return "false loss: a valid lease is reported as lost";
         claim.ph = "late";
         this.send(next, number, "extend");
         return undefined;
       case "rel": {
         const mayHaveRun = claim.may === 1 && !this.off.has("sent-twice");
         const isLoss = code !== 1 && !(mayHaveRun && code !== 4);
-        if (isLoss && isValid(claim)) return "false loss: a release in time is said to be too late";
+        if (isLoss && isValid(claim)) return "false loss: a release in time is reported as too late";
         if (claim.un === 1) this.depart(next, number, 1);
         else this.end(claim);
         return undefined;

@@ -34,7 +34,7 @@ export function ownerOf(client: string, number: number, weight: number, protocol
   return protocol === 0 ? owner : `${owner}/;${HAND_OFF_MS}`;
 }
 
-/** How many tokens a grant of a mutex reserves for that owner. */
+/** The number of tokens that a grant of a mutex reserves for that owner. */
 export function tokensOf(owner: string): number {
   return Number(owner.split("/")[3]);
 }

@@ -1,18 +1,18 @@
-/** What must be true of a world of claims: in each state, after each script, and when everybody has gone. */
+/** The properties of a world of claims: in each state, after each script, and after all clients have ended. */
 
 import { INBOX, type LockKind } from "./lock-kinds.js";
 import type { LockState, Verb } from "./lock-state.js";
 import { isValid, type Place } from "./place.js";
 import type { Held } from "./server.js";
 
-/** What the properties need to know of a world. */
+/** The parts of a world that the properties need. */
 export interface Subject {
   readonly setting: { readonly kind: LockKind; readonly protocols?: readonly (0 | 1)[] };
   readonly places: readonly Place[];
   believed(state: LockState, number: number): number;
 }
 
-/** S2 and X1: what the clients believe, added up. @param byClock  whether a client looks at its clock */
+/** S2 and X1: the sum of what the clients believe to hold. @param byClock  whether clients check their clocks */
 export function brokenInState(world: Subject, state: LockState, byClock: boolean): string | undefined {
   let used = 0;
   let oldest = Number.POSITIVE_INFINITY;
@@ -27,11 +27,11 @@ export function brokenInState(world: Subject, state: LockState, byClock: boolean
   }
   const { capacity, tooMany } = world.setting.kind;
   if (used > capacity) return tooMany;
-  if (capacity === 1 && used === 1 && latest > oldest) return "S2: a lease is good again after somebody else had it";
+  if (capacity === 1 && used === 1 && latest > oldest) return "S2: a lease is valid again after another client held the lock";
   return undefined;
 }
 
-/** L4, L7: nothing is left when there are no clients, and nothing is under way. */
+/** L4, L7: nothing is left when all clients have ended and no message is in flight. */
 export function atRest(world: Subject, state: LockState): string | undefined {
   const areGone = state.claims.every(({ ph }) => ph === "end" || ph === "idle");
   if (!areGone || state.late === 1 || state.requests.length > 0 || state.pushes.length > 0) return undefined;
@@ -42,7 +42,7 @@ export function atRest(world: Subject, state: LockState): string | undefined {
   return undefined;
 }
 
-/** Permits whose lease is over are given back at the next call, not before. */
+/** Whether only ended leases of permits are left, because permits are reaped by the next call, not earlier. */
 function isReapable(world: Subject, state: LockState): boolean {
   const ends = state.held.find(([key]) => key === "h")?.[2];
   if (world.setting.kind.capacity === 1 && ends === undefined) return false;
@@ -50,13 +50,13 @@ function isReapable(world: Subject, state: LockState): boolean {
   return ends.every((score, i) => i % 2 === 0 || score === "inf" || Number(score) <= state.t);
 }
 
-/** Whether this script may take the place of a claim, because a grant by message to its client ended without confirmation. */
+/** Whether this script may remove a claim from the queue, because its client did not confirm a grant by message. */
 export function mayLose(world: Subject, before: LockState, owner: string, verb: Verb): boolean {
   const place = world.places.find((each) => each.owner === owner);
   return place !== undefined && before.gone.includes(place.client) && looksForGone(world, before, verb);
 }
 
-/** Whether this script looks for unconfirmed grants that have ended: of a mutex only one that finds it free. */
+/** Whether this script checks for ended unconfirmed grants; for a mutex, only an acquire that finds it free does. */
 export function looksForGone({ setting: { kind } }: Subject, before: LockState, verb: Verb): boolean {
   if (kind.capacity === 1 && !before.held.some(([key]) => key === "h")) {
     return verb === "acquire" && kind.holders(before.held).size === 0;
@@ -64,7 +64,7 @@ export function looksForGone({ setting: { kind } }: Subject, before: LockState, 
   return !["extend", "confirm", "renew"].includes(verb);
 }
 
-/** What one script has done: which waiter is next, and that there is one. */
+/** Checks what a script has done: that the right waiter is next, and that a free lock is granted. */
 export function brokenOnServer(
   world: Subject,
   before: LockState,
@@ -83,7 +83,7 @@ export function brokenOnServer(
     .filter((owner) => owner === caller || isThere(owner))
     .filter((owner) => has.has(owner) || !mayLose(world, before, owner, verb));
   const waits = kind.waiters(after);
-  if (waits.some((owner) => has.has(owner))) return "a holder stands in the queue";
+  if (waits.some((owner) => has.has(owner))) return "a holder is in the queue";
   const granted = [...has.keys()].filter((owner) => !had.has(owner));
   if (granted.some((owner) => owner !== caller && !isThere(owner)))
     return "L6: it is granted to a process that is gone";
@@ -93,17 +93,17 @@ export function brokenOnServer(
   const turn = isLeaving ? others : waited.includes(caller) ? waited : [...others, caller];
   const lastServed = Math.max(-1, ...granted.map((owner) => turn.indexOf(owner)));
   const passedOver = turn.slice(0, lastServed + 1).filter((owner) => !has.has(owner));
-  if (passedOver.length > 0) return "X3: somebody who came later is granted first";
+  if (passedOver.length > 0) return "X3: a later caller is granted first";
 
   const head = waits.find((owner) => owner === caller || isThere(owner));
-  // Who holds already is answered at once, and leaves it to the others to ask.
+  // A caller that already holds gets its reply immediately, and no other waiter is granted.
   const isFreed =
     (verb === "acquire" && !had.has(caller)) ||
     (!["acquire", "extend", "confirm", "renew"].includes(verb) && (kind.capacity > 1 || had.size > 0));
   const weight = world.places.find(({ owner }) => owner === head)?.weight ?? 1;
   const isPaused = after.some(([key]) => key === "p");
   if (head !== undefined && isFreed && !isPaused && used + weight <= kind.capacity) {
-    return "L3: it is free, and somebody waits for it";
+    return "L3: it is free although a client waits for it";
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-/** The rules that the worlds of claims need: those of a mutex, of permits, and of every client. */
+/** The rules in the worlds of claims: for a mutex, for permits, and for every client. */
 import { type LockKind, mutexKind, permitsKind } from "./lock-kinds.js";
 import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
@@ -37,25 +37,25 @@ export const LOCK_RULES: readonly Rule[] = [
   ),
   script(
     "extend-compares-owner",
-    "a lease is extended only for who holds it",
+    "a lease is extended only for its holder",
     mutex(ONE_EACH, { renewals: 1, delays: 2 }, false),
     { script: "mutex/extend", from: "if redis.call('GET', KEYS[1]) ~= owner then", to: "if false then" },
     { script: "mutex/extend", from: "if last and last - token ~= 0 then", to: "if false then" },
   ),
   script(
     "acquire-answers-again",
-    "who asks again although it holds gets its grant again",
+    "a holder that asks again gets its grant again",
     mutex([[1]], { timeouts: 1 }),
     { script: "mutex/acquire", from: "if holder == owner then", to: "if false then" },
   ),
-  script("no-barging", "who comes takes a free lock only if nobody waits", mutex([[1], [1], [1]], { delays: 2 }), {
+  script("no-barging", "a newcomer takes a free lock only if nobody waits", mutex([[1], [1], [1]], { delays: 2 }), {
     script: "mutex/acquire",
     from: "if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0 then",
     to: "if redis.call('EXISTS', KEYS[1]) == 0 then",
   }),
   script(
     "promotion",
-    "who asks when the holder's lease is over has the head of the queue granted",
+    "a request after the end of the holder's lease makes the server grant the head of the queue",
     mutex(ONE_EACH, { crashes: 1 }),
     { script: "mutex/acquire", from: "local granted, token = handOff(inbox, owner, now)", to: "local granted, token" },
   ),
@@ -69,14 +69,14 @@ export const LOCK_RULES: readonly Rule[] = [
     from: "if not handOff(inbox) then",
     to: "if true then",
   }),
-  script("leave-releases", "who leaves gives back what was granted meanwhile", mutex([[1]], { giveUps: 1 }), {
+  script("leave-releases", "a waiter that leaves releases what it was granted meanwhile", mutex([[1]], { giveUps: 1 }), {
     script: "mutex/leave",
     from: "if redis.call('GET', KEYS[1]) == owner then",
     to: "if false then",
   }),
   script(
     "tokens-rise",
-    "a token is higher than the last one, also within one microsecond",
+    "a token is higher than the last one, even within one microsecond",
     mutex(ONE_EACH, {}, true, true),
     { script: "mutex/release", from: "if last and last - now >= 0 then", to: "if false then" },
   ),
@@ -98,7 +98,7 @@ export const LOCK_RULES: readonly Rule[] = [
   ),
   script(
     "permits-head-first",
-    "the head of the queue is not overtaken by who needs less",
+    "the head of the queue is not overtaken by a smaller request",
     permits([[1], [2], [1]], {}),
     {
       script: "permits/acquire",
@@ -112,35 +112,35 @@ export const LOCK_RULES: readonly Rule[] = [
     permits([[1], [2], [1]], { crashes: 1 }),
     { script: "permits/acquire", from: "(head == self or isThere(inbox .. client, number))", to: "true" },
   ),
-  script("permits-reap", "a lease that is over gives its permits back", permits([[2], [2]], { crashes: 1 }), {
+  script("permits-reap", "a lease that has ended releases its permits", permits([[2], [2]], { crashes: 1 }), {
     script: "permits/acquire",
     from: "if used == 0 or first - now > 0 then",
     to: "if true then",
   }),
-  script("permits-release-grants", "a release grants to those who then fit", permits([[2], [1]], {}), {
+  script("permits-release-grants", "a release grants the waiters that then fit", permits([[2], [1]], {}), {
     script: "permits/release",
     from: "grantHeads()\nreturn isHeld",
     to: "return isHeld",
   }),
-  client("own-clock", "a holder looks at its clock", mutex(ONE_EACH, {})),
+  client("own-clock", "a holder checks its clock", mutex(ONE_EACH, {})),
   client("validity-from-sending", "a lease counts from before its request was sent", mutex(ONE_EACH, { delays: 2 })),
-  client("earliest-grant", "a pushed grant counts from when it can have been made", mutex(ONE_EACH, { delays: 3 })),
+  client("earliest-grant", "a pushed grant counts from the earliest instant at which it can have been made", mutex(ONE_EACH, { delays: 3 })),
   client(
     "stale-grant",
-    'a grant that is older than an answer "you wait" is not believed',
+    'a grant that is older than a "wait" reply is ignored',
     mutex(TWO_AND_ONE, { delays: 2 }),
   ),
   client(
     "fresh-claim",
-    "every attempt has an id of its own",
+    "every attempt has its own id",
     mutex(TWO_AND_ONE, { giveUps: 1, timeouts: 1, delays: 0 }, true),
   ),
-  client("recheck", "a waiter asks again now and then", mutex(ONE_EACH, { pushes: 1 })),
+  client("recheck", "a waiter asks again from time to time", mutex(ONE_EACH, { pushes: 1 })),
   client(
     "keep-leaving",
-    "who leaves says so until nothing of it can be under way",
+    "a waiter repeats its leave request until none of its requests can be in flight",
     mutex([[1]], { timeouts: 1, giveUps: 1 }),
   ),
-  client("leave-at-all", "who gives up says so", mutex(ONE_EACH, { giveUps: 1 })),
-  client("sent-twice", '"not held" is no loss if the release may have run before', mutex([[1]], { timeouts: 1 })),
+  client("leave-at-all", "a waiter that gives up tells the server", mutex(ONE_EACH, { giveUps: 1 })),
+  client("sent-twice", '"not held" is not a loss if the release may have run before', mutex([[1]], { timeouts: 1 })),
 ];

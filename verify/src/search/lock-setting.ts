@@ -28,7 +28,7 @@ export interface LockSetting {
   /** Whether a claim waits in the queue; otherwise it polls. */
   readonly enqueue: boolean;
   readonly budget: Partial<Budget>;
-  /** Whether the server's clock stands still within a tick, so that timestamps repeat. */
+  /** Whether the server's clock stops within a tick, so that timestamps repeat. */
   readonly clockStands?: boolean;
   /** How far the server's clock goes from one script to the next, in µs; 1 by default. More than a grant reserves tokens. */
   readonly stepUs?: number;
@@ -45,7 +45,7 @@ export interface LockSetting {
 /** The names of the clients. */
 export const LETTERS = "abcd";
 
-/** Changes the state. A returned text is a violation. */
+/** Changes the state. A returned string is a violation. */
 export type Change = (next: LockState) => unknown;
 /** Adds a possible step. */
 export type Add = (label: string, isFault: boolean, change: Change) => void;

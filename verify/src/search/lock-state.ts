@@ -104,12 +104,12 @@ export interface SidePart {
   stole: 0 | 1;
 }
 
-/** The number of leases on a claim; in worlds without a rule, also how many wrongly believe to hold. */
+/** The number of leases on a claim; in worlds without a rule, also of those that wrongly believe that they hold. */
 export interface SharedPart {
   leases: number;
   /** Leases that were granted but are not counted yet. */
   late: number;
-  /** The age of the lease, as those who still believe in it assume. */
+  /** The age of the lease, as assumed by the leases that still rely on it. */
   age: number;
 }
 
@@ -140,7 +140,7 @@ export interface Claim {
   /** Whether it must ask, or leave, again. */
   aa: 0 | 1;
   tok: number;
-  /** The age of the moment from which the lease counts. A short lease counts as older, so that it ends in time. */
+  /** The age of the instant from which the lease counts. A short lease counts as older, so that it ends in time. */
   set: number;
   /** Whether it was granted by message and is not confirmed. */
   pv: 0 | 1;
@@ -184,7 +184,7 @@ export interface Budget {
   giveUps: number;
   /** Times that a process receives no messages for a while. */
   deaf: number;
-  /** Renewals, upgrades, downgrades and reentries, which are no faults but must be limited. */
+  /** Renewals, upgrades, downgrades and reentries. They are not faults, but must be limited. */
   renewals: number;
   changes: number;
   entries: number;
@@ -276,7 +276,7 @@ export function byText(left: readonly unknown[], right: readonly unknown[]): num
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The rank of a token among the visible ones, for people. */
+/** The rank of a token among the visible ones, for display. */
 export function rankOf(state: LockState, token: number): string {
   const tokens = [...new Set([...state.claims.map(({ tok }) => tok), token, ...state.pushes.map((push) => push[1])])];
   return `#${tokens.filter((other) => other > 0 && other <= token).length}`;

@@ -2,7 +2,7 @@
  * A few clients on one lock, and a network that loses, delays and repeats messages.
  *
  * The server runs the real scripts. The clients follow core's rules without its timers: what a timer would do at some
- * moment may happen at any later moment, as in a paused process. A client judges its lease in whole ticks. Worlds of
+ * instant may happen at any later time, as in a paused process. A client judges its lease in whole ticks. Worlds of
  * one kind add the additional operations of that kind.
  */
 import { canonical, HAND_OFF_MS, LEASE_TICKS, START_US } from "./canonical.js";
@@ -21,7 +21,7 @@ import { accountOfPlaces, lastsTooLong } from "./provisional.js";
 import type { Call, Held, Outcome, Server } from "./server.js";
 import { alikeFirst } from "./symmetry.js";
 
-/** How many tokens a claim that may be retained reserves. The number tells the scripts that it may. */
+/** The number of tokens that a retainable claim reserves. By this number, scripts recognize such claims. */
 const RETAINED_TOKENS = 31;
 /** How long a queue is kept after the last request, in ms. */
 const QUEUE_MS = 60_000;
@@ -164,12 +164,12 @@ export class LockWorld<Clients extends LockClients = LockClients> implements Wor
     return this.setting.clients.flatMap((_, client) => (hears(client) ? [`${INBOX}${LETTERS[client]}`] : []));
   }
 
-  /** How much of the lock the claim believes to hold. */
+  /** How much of the lock the claim believes that it holds. */
   believed(state: LockState, number: number): number {
     return state.claims[number]?.ph === "held" ? (this.places[number]?.weight ?? 0) : 0;
   }
 
-  /** The name of a claim, for people. */
+  /** The name of a claim, for display. */
   name(number: number): string {
     const { client, owner } = this.places[number] as { client: number; owner: string };
     return `${LETTERS[client]}${owner.split("/")[1]}`;

@@ -1,4 +1,4 @@
-/** Searches worlds, and worlds without a rule, by hand; `--help` says how. The last line is `N passed, N failed`. */
+/** Searches worlds, with all rules and without single rules; see `--help`. The last line is `N passed, N failed`. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { exit, stdout } from "node:process";
 import { fileURLToPath } from "node:url";
@@ -43,7 +43,7 @@ const { values } = parseArgs({
 const DOCS = new URL("../../docs/", import.meta.url);
 const WORLDS_DOCUMENT = fileURLToPath(new URL("search.md", DOCS));
 const RULES_DOCUMENT = fileURLToPath(new URL("search-missed-rules.md", DOCS));
-/** How far the world of a rule is searched with the rule: as far as it went without, but no farther than that. */
+/** The maximum number of states for the search with the rule; it is at most that of the search without the rule. */
 const CONTROL_STATES = 50_000;
 
 const rows: Row[] = [];
@@ -69,13 +69,13 @@ async function worlds(bound: Bound, maxStates: number, wanted: readonly string[]
     rows.push([id, what, bounds[bound].text, violation ?? verdict, String(states)]);
     ran.push({ id, verdict, states });
     for (const [i, step] of trace.entries()) say(`  ${i + 1}. ${step}`);
-    // A small world that is not searched to its end has not been searched as it says.
+    // A small world must be searched completely, as the documents say.
     if (violation !== undefined) fail(`${id}: ${violation}`);
     else if (verdict === "capped" && bound === "small") fail(`${id} has more than ${maxStates} states`);
   }
 }
 
-/** The rules with these ids. @throws RangeError  there is no such rule */
+/** The rules with these ids. @throws RangeError  unknown id */
 function rulesNamed(ids: readonly string[]): Rule[] {
   return ids.map((id) => {
     const rule = RULES.find((each) => each.id === id);
@@ -94,7 +94,7 @@ async function rules(wanted: readonly Rule[], hasTraces: boolean): Promise<Judge
     rows.push([rule.world, `without ${rule.id}`, "of the rule", violation ?? "not found", String(states)]);
     const control = await searchWith(rule, Math.min(states, CONTROL_STATES));
     if (violation === undefined) fail(`nothing is found without ${rule.id} in ${states} states`);
-    else if (control.violation !== undefined) fail(`${rule.id} holds, and yet: ${control.violation}`);
+    else if (control.violation !== undefined) fail(`${rule.id} is on, but still: ${control.violation}`);
     judged.push({ rule, explored });
   }
   return judged;
@@ -105,7 +105,7 @@ function check(judged: readonly Judged[] | undefined): void {
   const document = readFileSync(WORLDS_DOCUMENT, "utf8");
   for (const [id, , bound, verdict, states] of rows.filter(([, what]) => !what.startsWith("without "))) {
     const known = statesIn(document, id, bound);
-    // How far a capped search goes is the choice of the user.
+    // The number of states of a capped search depends on the user's options.
     if (known !== undefined && known !== states && verdict !== "capped")
       fail(`verify/docs/search.md gives ${id} ${known} states, not ${states}`);
     if (known === undefined && verdict === "holds") fail(`verify/docs/search.md does not name ${id}, ${bound}`);
@@ -113,7 +113,7 @@ function check(judged: readonly Judged[] | undefined): void {
   if (judged === undefined) return;
   const missed = readFileSync(RULES_DOCUMENT, "utf8");
   if (withTable(missed, ruleTable(judged)) !== missed)
-    fail("verify/docs/search-missed-rules.md says something else of the rules: --write-docs writes what is found");
+    fail("verify/docs/search-missed-rules.md does not match the results: run with --write-docs");
 }
 
 async function main(): Promise<number> {
@@ -143,9 +143,9 @@ async function main(): Promise<number> {
   const facts = { "worlds searched to their end": far.ended.length, "worlds given up as capped": far.capped.length };
   const result = { part: "search", title: "Worlds searched", passed, failed, tookMs, facts, columns, rows, wrong };
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(result, null, 2)}\n`);
-  if (ran.length > 0) say(`searched to their end: ${far.ended.join(", ") || "none"}`);
+  if (ran.length > 0) say(`searched completely: ${far.ended.join(", ") || "none"}`);
   if (far.capped.length > 0)
-    say(`NOT searched to their end, and nothing was found as far as they were: ${far.capped.join(", ")}`);
+    say(`NOT searched completely; no violation so far: ${far.capped.join(", ")}`);
   say(`${passed} passed, ${failed} failed`);
   return failed === 0 && passed > 0 ? 0 : 1;
 }

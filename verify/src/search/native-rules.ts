@@ -1,4 +1,4 @@
-/** What the world of native releases needs. */
+/** The rules in the world of native releases. */
 import { mutexKind } from "./lock-kinds.js";
 import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";

@@ -1,8 +1,9 @@
 /**
- * A world of a mutex whose holders release it without a script: DELIFEQ of the lock, and then EXISTS of the queue (docs/adr/149).
+ * A world with a mutex whose holders release it without a script: DELIFEQ of the lock, then EXISTS of the queue
+ * (docs/adr/149).
  *
- * Other requests can run between the two. If the holder finds a waiter, it sends the release script. The world checks that a
- * waiter gets such a lock before the clock moves, unless a fault prevents it.
+ * Other requests can run between the two. If the holder finds a waiter, it sends the release script. The world checks
+ * that a waiter gets such a lock before the clock advances, unless a fault prevents that.
  */
 import { NOT_KEPT } from "./encoding.js";
 import { LockClients } from "./lock-client.js";
@@ -24,8 +25,8 @@ export const COMMANDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The clients. In this world `keep.may` says that the reply to the claim's only request granted it; `keep.was`, that this request
- * was sent twice; and `keep.owed`, that the lock was deleted and no claim was granted since.
+ * The clients. In this world, `keep.may` means that the claim was granted by the reply to its only request, `keep.was`
+ * that this request was sent twice, and `keep.owed` that the lock was deleted and not granted since.
  */
 class NativeClients extends LockClients {
   override idle(_place: Place): Claim {
@@ -75,7 +76,7 @@ class NativeClients extends LockClients {
   }
 }
 
-/** See the file header. */
+/** The world. */
 export class NativeWorld extends LockWorld<NativeClients> {
   constructor(setting: LockSetting, server: Server, off: readonly ClientRule[] = []) {
     super(setting, server, off, (places, rules) => new NativeClients(places, rules));
@@ -87,7 +88,7 @@ export class NativeWorld extends LockWorld<NativeClients> {
     if (verb === "delete") return { script: "DELIFEQ", keys: ["l"], args: [owner] };
     if (verb === "look") return { script: "EXISTS", keys: ["q"], args: [] };
     const call = this.setting.kind.call(verb, owner, weight, token, this.setting.enqueue);
-    // After a release that may have run, the script also hands on a lock that is free.
+    // After a release that may have run, the script also hands over a free lock.
     return verb === "release" ? { ...call, args: [...call.args, state.claims[number]?.may ?? 0] } : call;
   }
 
@@ -130,7 +131,7 @@ export class NativeWorld extends LockWorld<NativeClients> {
     const isForgotten = this.#isForgotten(state);
     const steps = await super.steps(state);
     if (!isForgotten) return steps;
-    const violation = "L3: it was released, and the claim that waits for it does not get it";
+    const violation = "L3: it was released, but the waiting claim does not get it";
     return steps.map((step) => (!step.isFault && step.next.t > state.t + 100_000 ? { ...step, violation } : step));
   }
 

@@ -1,4 +1,4 @@
-/** What may happen to a process: it dies, freezes and resumes, or loses its subscription and subscribes again. */
+/** What may happen to a process: it crashes, freezes and resumes, or loses its subscription and resubscribes. */
 import type { LockClients } from "./lock-client.js";
 import { type Add, LETTERS, type LockSetting } from "./lock-setting.js";
 import type { LockState } from "./lock-state.js";

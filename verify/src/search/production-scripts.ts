@@ -1,8 +1,8 @@
 /**
- * The scripts that the library really sends, taken from what it sends: a store that writes them down on the way.
+ * Records the scripts that the library really sends, with a store that observes them.
  *
- * A search of anything but these texts would prove something about another program. They are not exported, and need
- * not be: a store sees every one of them.
+ * A search of any other text would prove something about a different program. The library need not export the scripts,
+ * because a store sees all of them.
  */
 import { embedded } from "@holdfast/embedded";
 import { createHoldfast, type Store } from "holdfast";
@@ -11,7 +11,7 @@ import { lockManager } from "holdfast/web-locks";
 import { baselineScripts } from "./baseline-scripts.js";
 import { COMMANDS } from "./native-world.js";
 
-/** Name of a script, as its first line says it, to its source; with `0/` before it, that of a client of protocol 0. */
+/** Maps script names, as in their first lines, to sources; `0/` before a name means that of a protocol 0 client. */
 export type ScriptTexts = ReadonlyMap<string, string>;
 
 const WANTED = [
@@ -32,7 +32,7 @@ const WANTED = [
   "pausing/pause",
 ] as const;
 
-/** Uses the library in every way that sends one of the wanted scripts. @throws Error  one of them was not sent */
+/** Uses the library in every way that sends one of the wanted scripts. @throws Error  a script was not sent */
 export async function productionScripts(): Promise<ScriptTexts> {
   const texts = new Map<string, string>(await baselineScripts());
   for (const { name, source } of [redlockAcquire, redlockConfirm, redlockRelease]) texts.set(name, source);
@@ -83,7 +83,7 @@ export async function productionScripts(): Promise<ScriptTexts> {
   return texts;
 }
 
-/** A server without INFO: what that says of the run is under a key, and no server was ever promoted. */
+/** Replaces INFO, which the search has not: the run comes from a key, and no server was ever promoted. */
 function informed(source: string): string {
   return source
     .replaceAll("redis.pcall('INFO', 'server')", "redis.call('GET', 'info')")

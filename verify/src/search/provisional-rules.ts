@@ -12,7 +12,7 @@ export function mutex(clients: LockSetting["clients"], budget: Partial<Budget>, 
   return { kind: mutexKind, clients, enqueue: true, budget, ...more };
 }
 
-/** A world with one permit. Marks of unconfirmed grants have the purpose that the `handed` key has for a mutex. */
+/** A world with one permit. Marks of unconfirmed grants serve the same purpose as the `handed` key of a mutex. */
 export function permit(clients: LockSetting["clients"], budget: Partial<Budget>, more: More = {}): LockSetting {
   return { kind: permitsKind(1), clients, enqueue: true, budget, ...more };
 }
@@ -56,7 +56,7 @@ export const PROVISIONAL_RULES: readonly Rule[] = [
   ),
   client(
     "refusal-is-none",
-    "a waiter whose confirmation was refused goes on waiting",
+    "a waiter whose confirmation was refused continues to wait",
     mutex(ONE_EACH, { delays: 1 }, { confirms: "first" }),
   ),
   client(

@@ -1,10 +1,10 @@
 /**
- * The search's own record of grants by message that were not confirmed: which clients may lose their places in the queue, and
- * what an unconfirmed grant costs the others.
+ * The search's own record of unconfirmed grants by message: which clients may lose their queue places, and how much an
+ * unconfirmed grant delays the others.
  *
- * The server uses the key `handed`, or a mark in the grant. This record comes from the events instead. So a server that
- * remembers too much takes a place from a client that confirmed, and a server that remembers too little makes a waiter
- * pay twice.
+ * The server uses the key `handed`, or a mark in the grant. This record comes from the events instead. So it detects a
+ * server that remembers too much, which takes a place from a client that confirmed, and one that remembers too little,
+ * which delays a waiter twice.
  */
 import { HANDED, INBOX } from "./lock-kinds.js";
 import { looksForGone, mayLose, type Subject } from "./lock-properties.js";
@@ -99,7 +99,7 @@ function dueAfter(
   });
 }
 
-/** A script of protocol 0 grants without a look at `handed`, so the next script of the present build may find nothing. */
+/** A script of protocol 0 grants without checking `handed`, so the next script of the present build may find nothing. */
 function forget(world: Subject, before: LockState, next: LockState, verb: Verb, isPresent: boolean): void {
   const handed = next.held.find(([key]) => key === HANDED)?.[2];
   const isMutex = next.held.some(([key]) => key === "l") || handed !== undefined;

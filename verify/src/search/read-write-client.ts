@@ -1,22 +1,22 @@
 /**
- * What a lease of a read-write lock does beside what every claim does: it changes sides, `read-write-lock/` of the
- * library, rule by rule. It may be renewed while it changes.
+ * What a lease of a read-write lock does in addition to every claim: it upgrades and downgrades, `read-write-lock/` of
+ * the library, rule by rule. It may be renewed in the meantime.
  */
 import { READS } from "./encoding.js";
 import { LockClients } from "./lock-client.js";
 import { type Claim, idleClaim, type LockState, older, type Reply, type SidePart } from "./lock-state.js";
 import { isValid, type Place } from "./place.js";
 
-/** As many as a writer takes, a reader taking one. */
+/** The permits of a writer; a reader takes one. */
 export const EVERYTHING = 1_000_000;
 
-/** What a claim knows of its side. */
+/** The part of a claim about its mode. */
 export function sideOf(claim: Claim | undefined): SidePart {
-  if (claim?.side === undefined) throw new Error("a claim of a read-write lock has a side");
+  if (claim?.side === undefined) throw new Error("a claim of a read-write lock must have a side");
   return claim.side;
 }
 
-/** See the file header. */
+/** Clients of a read-write lock. */
 export class ReadWriteClients extends LockClients {
   override idle(place: Place): Claim {
     return { ...idleClaim(), side: { ...READS, isWriter: place.weight === EVERYTHING ? 1 : 0 } };
@@ -40,13 +40,13 @@ export class ReadWriteClients extends LockClients {
     this.confirms(next, number);
   }
 
-  /** Starts the lease again, whatever else is under way. */
+  /** Requests the full lease, whatever else is in flight. */
   confirms(next: LockState, number: number): void {
     sideOf(next.claims[number]).renewal = 1;
     next.requests.push([number, "renew", next.claims[number]?.tok ?? 0, 0]);
   }
 
-  /** The answer to a renewal, which arrives at once or not at all. */
+  /** Handles the reply to a renewal, which arrives immediately or never. */
   renewed(next: LockState, number: number, code: number): string | undefined {
     const claim = next.claims[number] as Claim;
     const side = sideOf(claim);
@@ -58,7 +58,7 @@ export class ReadWriteClients extends LockClients {
       claim.pv = 0;
       return undefined;
     }
-    if (isValid(claim)) return "false loss: a lease that is good is said to be lost";
+    if (isValid(claim)) return "false loss: a valid lease is reported as lost";
     this.letGo(next, number);
     return undefined;
   }
@@ -82,7 +82,7 @@ export class ReadWriteClients extends LockClients {
     side.doubt = 0;
     if (code === 0) return undefined;
     if (code > 1) {
-      if (isValid(claim)) return "false loss: a lease that is good is said to be lost";
+      if (isValid(claim)) return "false loss: a valid lease is reported as lost";
       this.letGo(next, number);
       return undefined;
     }

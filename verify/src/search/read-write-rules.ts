@@ -1,4 +1,4 @@
-/** The rules that the world of readers and writers needs. */
+/** The rules in the world of readers and writers. */
 
 import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
@@ -67,13 +67,13 @@ export const READ_WRITE_RULES: readonly Rule[] = [
   ),
   script(
     "upgrade-alone",
-    "only who reads alone becomes a writer",
+    "only the sole reader becomes a writer",
     readWrite([READER, READER], { changes: 1, delays: 0 }),
     { script: "permits/reweigh", from: "(more > 0 and used + more > capacity)", to: "false" },
   ),
   script(
     "upgrade-has-a-new-token",
-    "who becomes a writer has the highest token",
+    "a reader that becomes a writer has the highest token",
     readWrite([READER, READER], { changes: 1, delays: 0 }),
     { script: "permits/reweigh", from: "latest = nextToken()", to: "latest = tonumber(latest)" },
   ),
@@ -89,7 +89,7 @@ export const READ_WRITE_RULES: readonly Rule[] = [
   ),
   script(
     "first-token-counts",
-    "a holder goes by the tokens that it had before a change as well",
+    "the tokens that a holder had before a change stay valid for it",
     readWrite([READER], { changes: 1, timeouts: 1, delays: 0 }),
     {
       script: "permits/reweigh",
@@ -99,12 +99,12 @@ export const READ_WRITE_RULES: readonly Rule[] = [
   ),
   client(
     "downgrade-from-asking",
-    "who asks for a downgrade counts on reading only",
+    "a writer that asks for a downgrade relies only on reading",
     readWrite([WRITER, READER], { changes: 1, delays: 0 }),
   ),
   client(
     "upgrade-when-confirmed",
-    "who asks for an upgrade writes when it is granted",
+    "a reader that asks for an upgrade writes only once it is granted",
     readWrite([READER, READER], { changes: 1, delays: 0 }),
   ),
 ];

@@ -1,6 +1,6 @@
 /**
- * What the holder of a reentrant mutex does beside what every claim does. Re-entry is local: the server is asked for
- * the hold once, and gets it back with the last of its leases, `reentrant-mutex/` of the library, rule by rule.
+ * What the holder of a reentrant mutex does in addition to every claim: `reentrant-mutex/` of the library, rule by rule.
+ * Re-entry is local. The server grants the hold once, and the hold is released with the last of its leases.
  */
 import { LEASE_TICKS } from "./canonical.js";
 import { NO_LEASES } from "./encoding.js";
@@ -8,19 +8,19 @@ import { LockClients } from "./lock-client.js";
 import { type Claim, idleClaim, type LockState, older, type SharedPart } from "./lock-state.js";
 import { isValid, type Place } from "./place.js";
 
-/** The leases that stand on a claim. */
+/** The part of a claim about its leases. */
 export function sharedOf(claim: Claim | undefined): SharedPart {
-  if (claim?.shared === undefined) throw new Error("a claim of a reentrant mutex has leases");
+  if (claim?.shared === undefined) throw new Error("a claim of a reentrant mutex must have leases");
   return claim.shared;
 }
 
-/** See the file header. */
+/** Clients of a reentrant mutex. */
 export class ReentrantClients extends LockClients {
   override idle(_place: Place): Claim {
     return { ...idleClaim(), shared: { ...NO_LEASES } };
   }
 
-  /** One more lease on the hold, with its token. */
+  /** Adds a lease to the hold, with its token. */
   enters(next: LockState, number: number): void {
     next.budget.entries -= 1;
     const claim = next.claims[number] as Claim;
@@ -30,7 +30,7 @@ export class ReentrantClients extends LockClients {
     else shared.leases += 1;
   }
 
-  /** Only without a rule: what was let in is counted when something else may have happened. */
+  /** Only without a rule: a nested lease is counted in a later step, so other steps may come in between. */
   counts(next: LockState, number: number): void {
     const claim = next.claims[number] as Claim;
     const shared = sharedOf(claim);
@@ -39,7 +39,7 @@ export class ReentrantClients extends LockClients {
     if (claim.ph !== "held") shared.age = 0;
   }
 
-  /** One lease is released, which is not the last. */
+  /** Releases a lease that is not the last one. */
   leaves(next: LockState, number: number): void {
     sharedOf(next.claims[number]).leases -= 1;
   }
@@ -52,7 +52,7 @@ export class ReentrantClients extends LockClients {
   override letGo(next: LockState, number: number): void {
     const claim = next.claims[number] as Claim;
     const shared = sharedOf(claim);
-    // The rest relies on the lease as long as it lasts, or forever if it is not notified of a loss.
+    // The other leases rely on the hold until its lease ends, or longer if they are not notified of a loss.
     shared.age = this.off.has("loss-ends-all") && !isValid(claim) ? 0 : claim.set;
     const isToGo = this.off.has("last-gives-back") || (this.off.has("loss-ends-all") && !isValid(claim));
     shared.leases = isToGo ? shared.leases - 1 : 0;
@@ -75,7 +75,7 @@ export class ReentrantClients extends LockClients {
     }
   }
 
-  /** Whether leases believe in a hold that was given back, or lost. */
+  /** Whether leases rely on a hold that was released or lost. */
   doBelieve(claim: Claim): boolean {
     const { leases, age } = sharedOf(claim);
     return claim.ph !== "held" && leases > 0 && age < LEASE_TICKS;

@@ -24,7 +24,7 @@ export class ReentrantWorld extends LockWorld<ReentrantClients> {
     for (const [number, { client }] of this.places.entries()) {
       const [outer, inner] = [state.claims[number - 1], state.claims[number]];
       if (this.places[number - 1]?.client !== client || outer?.ph !== "held" || inner?.ph !== "held") continue;
-      return "F3: who enters again has another token";
+      return "F3: a nested acquire has another token";
     }
     return super.violation(state);
   }
@@ -46,7 +46,7 @@ export class ReentrantWorld extends LockWorld<ReentrantClients> {
       const name = this.name(number);
       if (late > 0) add(`who entered ${name} is counted`, false, (next) => this.clients.counts(next, number));
       if (this.off.has("over-with-the-last") && claim.ph === "rel" && isValid(claim) && leases === 0) {
-        add(`${name} is entered again`, true, () => "false loss: a hold that was given back is said to be lost");
+        add(`${name} is entered again`, true, () => "false loss: a released hold is reported as lost");
       }
     }
   }

@@ -1,4 +1,4 @@
-/** What the world of retained claims misses when it is gone. */
+/** The rules in the world of retained claims. */
 import { mutexKind } from "./lock-kinds.js";
 import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
@@ -9,7 +9,7 @@ import { type Rule, rulesOf, type TextChange } from "./rule.js";
 const RETAIN = ["retain"] as const;
 const PLAIN = ["plain"] as const;
 
-/** Claims on a mutex, some of which their process may retain. */
+/** A world of claims on a mutex, some of which their processes may retain. */
 export function retained(
   roles: readonly (readonly Role[])[],
   budget: Partial<Budget>,
@@ -36,17 +36,17 @@ export const RETAIN_RULES: readonly Rule[] = [
   ),
   script(
     "recall-by-a-try",
-    "a refused try recalls it as well",
+    "a refused try recalls it too",
     retained([RETAIN, ["try"]], {}),
     withoutRecall("mutex/acquire"),
   ),
   script(
     "recall-by-a-pause",
-    "a pause recalls it as well",
+    "a pause recalls it too",
     retained([RETAIN, ["pause"]], {}),
     withoutRecall("pausing/pause"),
   ),
-  client("recall-gives-back", "a kept claim that is recalled is given back", retained([RETAIN, PLAIN], {})),
+  client("recall-gives-back", "a kept claim that is recalled is released", retained([RETAIN, PLAIN], {})),
   client("recall-in-use", "a claim that is recalled while it is in use is not kept", retained([RETAIN, PLAIN], {})),
   client(
     "recalled-is-over",

@@ -1,10 +1,11 @@
 /**
- * A world of a mutex whose process may keep a claim after its release: `holdfast/retain`. Others queue, try once, or pause it.
+ * A world with a mutex whose process may keep a claim after its release: `holdfast/retain`. Other processes queue, try
+ * once, or pause the mutex.
  *
- * A kept claim holds the lock on the server, although no caller uses it. The world checks three things. While a lease reuses
- * the claim, no other claim holds the lock. The token of such a lease is not lower than that of another process. When another
- * claim asks for the lock, the kept claim is released before the clock moves, unless the recall was lost or its process is
- * frozen or dead.
+ * A kept claim holds the lock on the server although no caller uses it. The world checks three things. While a lease
+ * reuses the claim, no other claim holds the lock. The token of such a lease is not lower than an earlier token of
+ * another process. When another claim asks for the lock, the kept claim is released before the clock advances, unless
+ * the recall was lost or its process is frozen or dead.
  */
 import { LEASE_TICKS, TICK_MS } from "./canonical.js";
 import { NOT_KEPT } from "./encoding.js";
@@ -31,11 +32,11 @@ import type { Call, Held, Outcome, Server } from "./server.js";
 const PAUSE_MS = TICK_MS * 0.4;
 
 function keepOf(claim: Claim | undefined): KeepPart {
-  if (claim?.keep === undefined) throw new Error("a claim of this world knows whether it may be kept");
+  if (claim?.keep === undefined) throw new Error("a claim of this world must know whether it may be kept");
   return claim.keep;
 }
 
-/** See the file header. */
+/** Clients that may keep a claim. */
 class RetainClients extends LockClients {
   override idle(_place: Place): Claim {
     return { ...idleClaim(), keep: { ...NOT_KEPT } };
@@ -44,7 +45,7 @@ class RetainClients extends LockClients {
   override send(next: LockState, number: number, verb: Verb): void {
     const isPause = verb === "acquire" && this.places[number]?.role === "pause";
     super.send(next, number, isPause ? "pause" : verb);
-    // What was renewed or confirmed is not kept.
+    // A claim that was renewed or confirmed is not kept.
     if (verb === "extend") keepOf(next.claims[number]).may = 0;
   }
 
@@ -56,7 +57,7 @@ class RetainClients extends LockClients {
       this.end(claim);
       return undefined;
     }
-    // It was granted by the answer to its only request, and nobody has asked it to come again.
+    // It was granted by the reply to its only request, and no message told it to ask again.
     const isPlain = (claim.s === 0 && claim.un === 0 && claim.aa === 0) || this.off.has("asked-once");
     const isGranted = claim.ph === "ask" && code > 1;
     const broken = super.answered(next, reply);
@@ -97,7 +98,7 @@ class RetainClients extends LockClients {
     else super.letGo(next, number);
   }
 
-  /** The next caller of the process holds by the kept claim. */
+  /** The next caller of the process holds with the kept claim. */
   reuses(next: LockState, number: number): string | undefined {
     const claim = next.claims[number] as Claim;
     next.budget.entries -= 1;
@@ -139,7 +140,7 @@ class RetainClients extends LockClients {
   }
 }
 
-/** See the file header. */
+/** The world. */
 export class RetainWorld extends LockWorld<RetainClients> {
   constructor(setting: LockSetting, server: Server, off: readonly ClientRule[] = []) {
     super(setting, server, off, (places, rules) => new RetainClients(places, rules));
@@ -179,7 +180,7 @@ export class RetainWorld extends LockWorld<RetainClients> {
       const isOther = owner === holder && other !== number && ["ask", "held", "kept"].includes(ph);
       if (wants && isOther) keepOf(next.claims[other]).owed = 1;
     }
-    // The text of a pause has a time in it.
+    // The value of a pause contains a time.
     next.held = next.held.map((entry) => (entry[0] === "p" ? (["p", "string", "pause", PAUSE_MS] as const) : entry));
     return super.broken(before, next, request, outcome, after);
   }

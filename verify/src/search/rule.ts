@@ -20,7 +20,7 @@ export function changedTexts(
   const changed = new Map(texts);
   for (const { script, from, to } of changes) {
     const parts = (changed.get(script) ?? "").split(asSent(from));
-    if (parts.length !== 2) throw new Error(`a change fits ${parts.length - 1} times into ${script}: ${from}`);
+    if (parts.length !== 2) throw new Error(`a change matches ${parts.length - 1} times in ${script}: ${from}`);
     changed.set(script, parts.join(to));
   }
   return changed;
@@ -43,7 +43,7 @@ export interface Rule {
   readonly changes: readonly TextChange[];
   /** Whether removing the rule removes a branch of the client in the world, not a part of a script. */
   readonly isOfClient: boolean;
-  /** Creates the world. If `isOff`, without the rule, if that is a rule of the client. */
+  /** Creates the world. If `isOff`, a rule of the client is switched off in it. */
   search(server: Server, isOff: boolean): World<unknown>;
 }
 

@@ -1,31 +1,29 @@
 /**
- * A server whose whole state is a value. Each call loads the state into an embedded server, runs the script, and reads the new
- * state.
- *
- * So it is the transition function of a search. Results are cached for each call and state.
+ * A server whose whole state is a value: the transition function of a search. Each call loads the state into an embedded
+ * server, runs the script, and reads the new state. Results are cached by call and state.
  */
 import { type DumpedKey, embedded, Keyspace, type Scheduler, type ScriptReply } from "@holdfast/embedded";
 import { leftAfter } from "./canonical.js";
 
-/** What a server holds: key, type, value, rest of its life in ms, or -1 without end. */
+/** The content of a server: key, type, value, and time to live in ms (-1 for none). */
 export type Held = readonly (readonly [string, DumpedKey["type"], string | readonly string[], number])[];
 
-/** One call of one script. */
+/** A script call. */
 export interface Call {
   readonly script: string;
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
 }
 
-/** What came of it. */
+/** The result of a call. */
 export interface Outcome {
   readonly held: Held;
   readonly reply: number | readonly (number | string | null)[];
-  /** Channel and message of each publication, in order. */
+  /** The channel and message of each publication, in order. */
   readonly told: readonly (readonly [string, string])[];
 }
 
-/** More would fill the memory before a large world is searched to its end. */
+/** More would fill the memory before a large world is searched completely. */
 const REMEMBERED = 300_000;
 
 const RESTORE = `
@@ -51,7 +49,7 @@ end
 return 0
 `;
 
-/** See the file header. One for each set of clients that listen, since who listens is the server's business too. */
+/** An embedded server. There is one for each set of subscribed clients, because subscriptions are part of a server. */
 class Machine {
   readonly #keyspace: Keyspace;
   readonly #tasks: (() => void)[] = [];
@@ -97,20 +95,20 @@ class Machine {
   }
 }
 
-/** Runs calls, each in the state that the caller names. */
+/** Runs calls, each in the state that the caller passes. */
 export class Server {
   readonly #texts: ReadonlyMap<string, string>;
   readonly #machines = new Map<string, Machine>();
   readonly #known = new Map<string, Outcome>();
-  /** How many calls were really run. */
+  /** The number of calls that were run, not taken from the cache. */
   ran = 0;
 
-  /** @param texts  name to source of the scripts */
+  /** @param texts  the sources of the scripts, by name */
   constructor(texts: ReadonlyMap<string, string>) {
     this.#texts = texts;
   }
 
-  /** Runs `call` at `nowUs` on a server that holds `held` and that `listening` channels are subscribed to. */
+  /** Runs `call` at `nowUs` on a server with the content `held` and with subscribers of the channels `listening`. */
   async run(held: Held, nowUs: number, listening: readonly string[], call: Call): Promise<Outcome> {
     const heldText = JSON.stringify(held);
     const id = `${heldText}|${nowUs}|${listening.join()}|${call.script}|${call.keys.join()}|${call.args.join()}`;
@@ -144,7 +142,7 @@ function renumbered(key: string, value: string | readonly string[]): string | re
   return isQueue ? value.map((word, i) => (i % 2 === 0 ? word : String((i + 1) / 2))) : value;
 }
 
-/** What a server holds one tick later. */
+/** The content of a server one tick later. */
 export function afterTick(held: Held, tickMs: number): Held {
   return held.flatMap(([key, type, value, leftMs]) => {
     const left = leftAfter(leftMs, tickMs);
@@ -154,9 +152,9 @@ export function afterTick(held: Held, tickMs: number): Held {
 
 function replyOf(reply: ScriptReply): Outcome["reply"] {
   if (typeof reply === "number") return reply;
-  if (reply === null || typeof reply === "string") throw new Error("a script answers a number or a list");
+  if (reply === null || typeof reply === "string") throw new Error("a script must return a number or a list");
   return reply.map((item) => {
-    if (typeof item === "object" && item !== null) throw new Error("a script answers a flat list");
+    if (typeof item === "object" && item !== null) throw new Error("a script must return a flat list");
     return item;
   });
 }

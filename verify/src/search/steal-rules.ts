@@ -1,4 +1,4 @@
-/** The rules that the world of steals needs. */
+/** The rules in the world of steals. */
 import type { LockSetting } from "./lock-setting.js";
 import type { Budget } from "./lock-state.js";
 import type { Role } from "./place.js";

@@ -1,8 +1,8 @@
 /**
  * A world of readers and writers in which some claims steal the lock: `holdfast/web-locks` with the option `steal`.
  *
- * After a steal, the former holder believes in its lease until it is notified. This is not a violation, and it may
- * learn of the loss at any time. A steal must leave the thief as the only holder on the server, keep the queue, notify
+ * After a steal, the former holder relies on its lease until it is notified, at any later time. This is not a
+ * violation. A steal must leave the thief as the only holder on the server, keep the queue, notify
  * each former holder, and take effect once, however often its request arrives.
  */
 import { LEASE_MS } from "./canonical.js";

@@ -1,8 +1,8 @@
-/** The rules that leases on a quorum need. R and K number Redlock's published rules and the arguments against it. */
+/** The rules for leases on a quorum. R and K number Redlock's published rules and the arguments against Redlock. */
 import { type Rule, rulesOf } from "./rule.js";
 import { type TimedSetting, TimedWorld } from "./timed-world.js";
 
-/** Clients on servers; some servers have clocks that may gain a tick. */
+/** A world of clients and servers; the clocks of some servers may gain a tick. */
 export function timed(
   clients: readonly number[],
   fast: number,
@@ -16,9 +16,9 @@ const ONE_EACH = [1, 1] as const;
 
 const { script, client } = rulesOf(TimedWorld, "Q5–Q7");
 
-/** The rules for leases on a quorum. */
+/** The list of rules. */
 export const TIMED_RULES: readonly Rule[] = [
-  script("one-holder-a-server", "a server that is held is granted to nobody else", timed(ONE_EACH, 0), {
+  script("one-holder-a-server", "a server that is held grants to nobody else", timed(ONE_EACH, 0), {
     script: "redlock/acquire",
     from: "if holder and holder ~= owner then",
     to: "if false then",
@@ -31,7 +31,7 @@ export const TIMED_RULES: readonly Rule[] = [
   client("more-than-half", "a lease needs more than half of the servers", timed(ONE_EACH, 0)),
   client("count-from-asking", "a lease counts from before the first request (R2)", timed(ONE_EACH, 0)),
   client("read-the-clock-again", "the clock is read again when the majority has answered (R4, K6)", timed(ONE_EACH, 0)),
-  client("subtract-drift", "what clocks may drift apart is taken off (R5)", timed(ONE_EACH, 1)),
+  client("subtract-drift", "the allowed clock drift is subtracted (R5)", timed(ONE_EACH, 1)),
   client("keep-out", "a server that has restarted is kept out for the longest lease (R11)", timed(ONE_EACH, 0, 1)),
-  client("look-at-the-clock", "a holder looks at its clock (K1)", timed(ONE_EACH, 0)),
+  client("look-at-the-clock", "a holder checks its clock (K1)", timed(ONE_EACH, 0)),
 ];

@@ -1,46 +1,46 @@
-/** The state of a world of leases on a quorum, and its name, which does not depend on the names of the clients. */
+/** The state of a world of leases on a quorum. Its text does not depend on the names of the clients. */
 
-/** What an attempt is doing: not begun, asking, holding, or over. */
+/** The phase of an attempt: not begun, asking, holding, or over. */
 export type TimedPhase = "idle" | "ask" | "held" | "over";
 
-/** One attempt of one client. */
+/** An attempt of a client. */
 export interface TimedAttempt {
   ph: TimedPhase;
-  /** Ticks since the moment that its lease counts from; no more than matter. */
+  /** Ticks since the instant from which its lease counts, up to the highest number that matters. */
   age: number;
 }
 
-/** What is under way between one attempt and one server. */
+/** The messages in flight between an attempt and a server. */
 export interface TimedLink {
   asks: number;
-  /** Whether the answer has been sent that the server has granted. */
+  /** Whether the server has sent a reply that grants the lease. */
   grants: number;
   releases: number;
 }
 
-/** One server. */
+/** A server. */
 export interface TimedSeat {
   holder: number | undefined;
-  /** Ticks that are left of the lease, by the clock of the server. */
+  /** The remaining ticks of the lease, on the server's clock. */
   left: number;
-  /** Ticks for which it is kept out. */
+  /** The remaining ticks for which the server is kept out. */
   out: number;
-  /** Ticks that its clock may still gain. */
+  /** The ticks that its clock may still gain. */
   gain: number;
   links: TimedLink[];
 }
 
-/** See the file header. */
+/** The state. */
 export interface TimedState {
   attempts: TimedAttempt[];
   seats: TimedSeat[];
-  /** How many servers may still lose their memory. */
+  /** The number of restarts with memory loss that may still happen. */
   restarts: number;
 }
 
 const PHASES: readonly TimedPhase[] = ["idle", "ask", "held", "over"];
 
-/** A state of its own, to be changed. */
+/** A deep copy. */
 export function copyOfTimed({ attempts, seats, restarts }: TimedState): TimedState {
   return {
     attempts: attempts.map((attempt) => ({ ...attempt })),
@@ -49,7 +49,7 @@ export function copyOfTimed({ attempts, seats, restarts }: TimedState): TimedSta
   };
 }
 
-/** The state as text; `orders` are the ways to put the attempts that lead to the same world. */
+/** Encodes a state; `orders` are the permutations of the attempts that lead to the same world. */
 export function timedText({ attempts, seats, restarts }: TimedState, orders: readonly (readonly number[])[]): string {
   const texts = orders.map((order) => {
     const of = order.map((old) => `${PHASES.indexOf(attempts[old]?.ph ?? "idle")},${attempts[old]?.age}`);
@@ -62,7 +62,7 @@ export function timedText({ attempts, seats, restarts }: TimedState, orders: rea
   return texts.sort()[0] ?? "";
 }
 
-/** The state that `text` is. */
+/** Decodes a state. */
 export function parseTimed(text: string): TimedState {
   const [restarts, attempts = "", ...seats] = text.split("|");
   return {

@@ -23,11 +23,11 @@ import {
 
 /** The settings of a world of leases. */
 export interface TimedSetting {
-  /** How many consecutive attempts each client makes. */
+  /** The number of consecutive attempts of each client. */
   readonly clients: readonly number[];
   readonly servers: number;
   readonly restarts: number;
-  /** The number of servers whose clock may gain a tick, which is what clients allow for. */
+  /** The number of servers whose clock may gain a tick; clients allow for one tick. */
   readonly fast: number;
 }
 

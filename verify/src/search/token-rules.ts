@@ -1,4 +1,4 @@
-/** Rules of tokens on a quorum, for servers and clients, each with a world in which its absence does harm. */
+/** Rules of tokens on a quorum, for servers and clients, each with a world in which its absence causes a violation. */
 import { type Rule, rulesOf } from "./rule.js";
 import { type TokenSetting, TokenWorld } from "./token-world.js";
 
@@ -25,13 +25,13 @@ export const TOKEN_RULES: readonly Rule[] = [
   }),
   script(
     "lost-number-from-clock",
-    "a server that has forgotten its number goes on from its clock, above all that it gave",
+    "a server that has lost its number continues from its clock, above all earlier numbers",
     tokens([LEVEL], [1, 1], { losses: 1 }),
     { script: "redlock/acquire", from: "token = time[1] * 1000000 + time[2]", to: "token = time[1] * 0 + 1" },
   ),
   script(
     "write-back-to-holder",
-    "a token is written back only where the attempt still holds",
+    "a token is written back only if the attempt still holds the server",
     { ...tokens([[1, 2, 2]]), keepsWrites: true },
     {
       script: "redlock/confirm",
@@ -41,7 +41,7 @@ export const TOKEN_RULES: readonly Rule[] = [
   ),
   script(
     "write-back-to-number",
-    "a token is written back only where the server stands at the number that it reported",
+    "a token is written back only if the server still has the number that it reported",
     tokens([[1, 1, 2]], [1, 1], { copies: 1 }),
     {
       script: "redlock/confirm",
@@ -52,10 +52,10 @@ export const TOKEN_RULES: readonly Rule[] = [
   client("write-back", "a token that is not a majority's number is written back", tokens([[1, 2, 3]])),
   client(
     "decided-set",
-    "only servers that the maximum was taken from count, and none that grants later",
+    "only servers from which the maximum was taken count, not those that grant later",
     tokens([[1, 2, 3]]),
   ),
   client("majority", "it takes more than half of the servers", tokens([[1, 2, 3]])),
   client("fast-path-exact", "one round trip is enough only if a majority answered the maximum", tokens([[1, 1, 2]])),
-  client("fresh-owner", "every attempt has an owner id of its own", tokens([LEVEL, [1, 1, 2]], [2, 2])),
+  client("fresh-owner", "every attempt has its own owner id", tokens([LEVEL, [1, 1, 2]], [2, 2])),
 ];

@@ -26,7 +26,7 @@ import {
 
 /** The settings of a world of tokens. */
 export interface TokenSetting {
-  /** How many consecutive attempts each client makes. */
+  /** The number of consecutive attempts of each client. */
   readonly clients: readonly number[];
   /** The possible initial numbers of the servers. */
   readonly counters: readonly (readonly number[])[];

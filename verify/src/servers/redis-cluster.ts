@@ -232,7 +232,7 @@ function isRunning({ pid }: ClusterNode): boolean {
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   const giveUpAtMs = performance.now() + PATIENCE_MS;
   while (!(await isSo())) {
-    if (performance.now() > giveUpAtMs) throw new Error("the cluster has not become what was waited for");
+    if (performance.now() > giveUpAtMs) throw new Error("the cluster did not reach the awaited state");
     await sleep(PROBE_EVERY_MS);
   }
 }

@@ -111,7 +111,7 @@ function topologyOf(nodes: readonly SentinelNode[], sentinels: readonly Sentinel
   };
   async function master(): Promise<SentinelNode> {
     let port: string | undefined;
-    await until("most sentinels name one master", async () => {
+    await until("most sentinels agree on one master", async () => {
       port = await masterPort();
       return port !== undefined;
     });

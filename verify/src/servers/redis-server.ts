@@ -23,7 +23,7 @@ const START_TIMEOUT_MS = 10_000;
 const PROBE_EVERY_MS = 5;
 
 export interface RedisServerOptions {
-  /** Additional arguments of redis-server, after the default ones, so that they take precedence. */
+  /** Additional arguments of redis-server. They come after the default ones, so they take precedence. */
   readonly args?: readonly string[];
   /** Whether to write an append-only file at every command, so that `restart` restores the data. */
   readonly persist?: boolean;
@@ -141,7 +141,7 @@ async function launch(port: number, directory: string, options: RedisServerOptio
   child.once("exit", () => running.delete(child));
   // Uses "close" instead of "exit", because its output may arrive after the exit.
   child.once("close", () => {
-    failure ??= new Error(`${BINARY} ended at once: ${output.trim()}`);
+    failure ??= new Error(`${BINARY} ended immediately: ${output.trim()}`);
   });
   const giveUpAtMs = performance.now() + START_TIMEOUT_MS;
   while (failure === undefined && performance.now() < giveUpAtMs) {

@@ -35,7 +35,7 @@ const POLL_MS = 3_200;
 const TIMER_MS = 4.1;
 /** How late a lost lease is noticed by polling, if the clocks of a process have diverged. */
 const LOOK_MS = 1_020;
-/** The most callers that may overtake a waiter: grants made while the message of its own grant is in flight. */
+/** The maximum number of callers that may overtake a waiter: those granted while its own grant's message is in flight. */
 const MOST_PASSED = 4;
 
 /**
@@ -101,7 +101,7 @@ function* sweeps(
   // A client that adopts a lease has not waited for it.
   const operations = history.operations
     .filter(({ verb, outcome, token }) => verb !== "acquire" || outcome !== "ok" || token !== null)
-    // Grants that no call returned with are recorded separately and are not waits.
+    // Grants that no call returned are recorded separately and are not waits.
     .filter(({ verb, outcome, deliveredMs }) => verb !== "acquire" || outcome !== "info" || deliveredMs === undefined)
     // A steal may overtake everyone.
     .filter(({ args }) => args.steals !== true)

@@ -22,7 +22,7 @@ export const PROFILES: readonly Choice[] = [
   "clock-forward",
 ];
 
-/** Two rounds of eight; the second differs in one place. */
+/** Two rounds of eight; the second round differs in one entry. */
 const EIGHT: readonly Choice[] = ["none", "forgets", "kills", "background", "stalls", "promised", "promised"];
 const TURNS: readonly Choice[] = [...EIGHT, "steals", ...EIGHT, "clock-forward"];
 

@@ -25,7 +25,7 @@ export function circumstancesOf({ setup, judge, network, recorder }: World): Cir
         return [{ beganMs: atMs + fault.forMs - lateMs, endedMs: atMs + fault.forMs }];
       }
       if (fault.what !== "step-server-clock" || fault.byMs >= 0) return [];
-      // A lease that ended within that span becomes valid again, unless a script has looked at it since.
+      // A lease that ended within that span becomes valid again, unless a script has found it ended since.
       lateMs -= fault.byMs;
       return [{ beganMs: atMs - lateMs, endedMs: atMs }];
     });
@@ -79,7 +79,7 @@ export function withInterruptedTurns(records: readonly HistoryRecord[], endMs: n
 
 const OWNER = /p\d+-\d+-_*\d+\/\d+\/[^ ",]*/g;
 
-/** Records whose claims are in any key. @param isReachable  whether every client could reach the server */
+/** Records the owners whose claims are in any key. @param isReachable  whether every client could reach the server */
 export function scanKeys({ keyspace, recorder, nowMs, setup, clock }: World, isReachable: boolean): void {
   const owners = new Map<string, Set<string>>();
   // No process cleans up a late request of a killed process.

@@ -17,7 +17,7 @@ const SHARING: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "multi
 
 const LEASES = [100, 250, 1_000, 2_000] as const;
 const WAITS = [20, 300, 3_000, 8_000, Infinity, Infinity] as const;
-/** Over how many ms the callers of a crowd arrive. The longest value exceeds the duration of a batch. */
+/** The times in ms over which the callers of a crowd arrive. The longest one exceeds the duration of a batch. */
 const SPREADS = [0, 2, 10, 60] as const;
 const BEGINS_UNTIL_MS = 7_000;
 
@@ -75,7 +75,7 @@ export function isOfCrowd(label: string | undefined): boolean {
 }
 
 /**
- * One in four is large enough for the largest number of reserved tokens. Derived from the same draw, so that other
+ * One in four is large enough for the largest number of reserved tokens. It is derived from the same draw, so that other
  * seeds do not change.
  */
 function largeSize(drawn: number): number {

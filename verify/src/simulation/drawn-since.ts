@@ -1,6 +1,6 @@
 /**
- * Faults that were added to plans later. They use their own random stream and ids, so that the rest of a plan stays
- * as it always was for its seed, and runs that once failed can be replayed.
+ * Faults that were added to plans later. They use their own random stream and ids, so that the rest of a seed's
+ * plan never changes, and runs that once failed can be replayed.
  */
 import type { FaultEvent } from "./fault-event.js";
 import { Random } from "./random.js";

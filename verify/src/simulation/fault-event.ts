@@ -24,7 +24,7 @@ export type FaultEvent = { readonly id: number; readonly atMs: number; readonly 
   | { readonly what: "restart-server"; readonly forMs: number; readonly keeps: "all" | "some" | "none" }
   | { readonly what: "step-server-clock"; readonly byMs: number }
   | { readonly what: "freeze-server-clock"; readonly forMs: number }
-  /** From then on, both clocks of the host run at this rate, in milliseconds per millisecond of the server. */
+  /** From then on, both clocks of the host run at this rate, in ms per ms of the server's clock. */
   | { readonly what: "drift"; readonly rate: number }
   /**
    * For `forMs`, no data passes through the command connection. Then it is replaced by a new one, and the data of the

@@ -142,7 +142,7 @@ function strike(world: World<Member>, fault: FaultEvent): void {
   }
 }
 
-/** A host that slept and whose wall clock went back cannot know how late it is; the documentation says so. */
+/** A host that slept and whose wall clock was set back cannot know how late it is, as documented. */
 function doubtClocks(world: World, process: SimulatedProcess): void {
   if (process.mayLag(LONGEST_LEASE_MS)) doubtLeases(world);
 }

@@ -2,7 +2,7 @@
 import type { HistoryRecord, Operation } from "../history/index.js";
 import type { SharedClaim } from "./shared-claims.js";
 
-/** What the judge has to know of a run besides its history. */
+/** What the judge must know about a run besides its history. */
 export interface Circumstances {
   readonly kind: string;
   /** When the guarantee of exclusion ended; Infinity if it never did. */

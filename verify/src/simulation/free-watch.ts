@@ -2,8 +2,8 @@
  * L1 and L6 on the server, for every kind with a queue: a lock that is free and wanted is granted no later than the
  * waiter's next poll, whatever has happened to former holders and to waiters ahead in the queue.
  *
- * For exclusive locks the sweeps check this from what callers were told. For permits, and for a mutex with
- * conditions, callers do not know enough: how many others hold, and whether a wait is for the mutex or for a signal.
+ * For exclusive locks, the sweeps check this from the callers' results. For permits, and for a mutex with conditions,
+ * callers do not know enough: how many others hold, and whether a wait is for the mutex or for a signal.
  * So this watch reads the keys. Reading them occasionally is enough, because a free and wanted lock stays so until it
  * is granted.
  */
@@ -26,7 +26,7 @@ const OLD_POLL_MS = 5_200;
 const WATCHED = /^hf:(?:mutex|election|semaphore|read-write-lock):\{[^}]*\}$/;
 const OWNER = /^([^/]+)\/\d+\/\d+\/(\d+)/;
 
-/** The capacity of an exclusive lock, of which a claim may request several tokens at the same time. */
+/** The capacity of an exclusive lock. It is large because a claim may request several tokens at the same time. */
 const WHOLE = 1_000_000;
 
 /** A free lock that a waiter wants. */
@@ -89,7 +89,7 @@ export class FreeWatch {
       if (nowMs - known.atMs <= this.#allowedMs) continue;
       judge.violated(
         wanted.property,
-        `what ${wanted.owner} waits for in ${key} is free since ${known.atMs.toFixed(0)} ms, and nobody gets it`,
+        `${key}, which ${wanted.owner} waits for, has been free since ${known.atMs.toFixed(0)} ms`,
       );
     }
   }

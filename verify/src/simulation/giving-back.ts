@@ -13,9 +13,9 @@ export function ownerOf({ script, args }: Call): string {
 
 /** Tracks releases. */
 export class GivingBack {
-  /** How many requests to release each owner were sent. */
+  /** The number of sent release requests, by owner. */
   readonly #calls = new Map<string, number>();
-  /** When the server first released each owner. */
+  /** When the server first released each owner's hold. */
   readonly #doneAtMs = new Map<string, number>();
   /** When each process reconnected its command connection. */
   readonly #cameBack: { readonly process: string; readonly atMs: number }[] = [];
@@ -47,9 +47,9 @@ export class GivingBack {
   }
 
   /**
-   * Whether a release that was reported as done may not have been. A caller that retried after a lost reply, and
-   * hears that it no longer holds, may have released or lost the lock. The same is true if its connection was
-   * replaced, because the client does not say what was sent on the old one.
+   * Whether a release that was reported as done may not have happened. If a caller retried after a lost reply, and the
+   * reply to the retry says that it no longer holds, it may have released or lost the lock. The same is true if its
+   * connection was replaced, because the client does not say what was sent on the old one.
    */
   isDoubtful(draft: Draft): boolean {
     const { verb, outcome, process, callMs, returnMs } = draft;

@@ -23,7 +23,7 @@ const PERMITS = /^hf:(?:semaphore|read-write-lock):\{[^}]*\}$/;
 const OWNER = /^([^/]+)\/(\d+)\/(\d+)\/\d+/;
 /** The end of a lease by message is rounded to whole milliseconds. */
 const ROUNDED_MS = 1.1;
-/** The most entries that one script removes. */
+/** The maximum number of entries that one script removes. */
 const LOST_MAX = 1_000;
 /** The longest time until a waiter asks again, with the slowest clock and a request in flight. */
 const POLL_MS = 3_200;
@@ -90,7 +90,7 @@ export class HandOverWatch {
     if (restMs < leftMs - SLACK_MS)
       judge.note(
         "S1",
-        `${process.name}: the lease of ${lockName} is good for ${leftMs.toFixed(1)} ms, and ${restMs.toFixed(1)} ms on the server`,
+        `${process.name}: the lease of ${lockName} is valid for ${leftMs.toFixed(1)} ms, but lasts ${restMs.toFixed(1)} ms on the server`,
       );
   }
 
@@ -216,7 +216,7 @@ export class HandOverWatch {
       const member = this.#memberOf(owner);
       const canHear = member?.store.isListening === true && member.store.earCount > 0;
       if (canHear && !this.#isTold("~", owner))
-        this.#violated("L2", `${owner} lost its place in ${lock}, and was not told`);
+        this.#violated("L2", `${owner} lost its place in ${lock} and was not notified`);
     }
   }
 
@@ -233,9 +233,9 @@ export class HandOverWatch {
       judge.decided("places taken again");
       const isQueuing = String(call.args[call.script.args.indexOf("enqueue")]) !== "0";
       // A claim for more permits than exist after a resize cannot be queued: its caller gets an error.
-      // kinds/semaphore.ts checks that there are so few.
+      // kinds/semaphore.ts checks that there really are too few permits.
       if (isQueuing && outcome !== "waiting" && outcome !== "granted" && outcome !== "heavy")
-        this.#violated("L2", `${owner} had lost its place, and has none after it asked again`);
+        this.#violated("L2", `${owner} had lost its place, and did not get one when it asked again`);
       const dueMs = toldByMs(this.#world, { process, callMs: lostAtMs, decidedMs: lostAtMs });
       if (nowMs > Math.max(dueMs, process.resumedAtMs + dueMs - lostAtMs))
         this.#violated(
@@ -245,7 +245,7 @@ export class HandOverWatch {
     }
   }
 
-  /** L6: behind a frozen client, another one is granted within one hand-off and one poll. */
+  /** L6: behind a frozen client, another client is granted within one hand-off and one poll. */
   #granted(lock: string, owner: string): void {
     const nth = (this.#grants.get(lock) ?? 0) + 1;
     this.#grants.set(lock, nth);
@@ -253,15 +253,15 @@ export class HandOverWatch {
     const { nowMs } = this.#world;
     if (!this.#isFair || !MUTEX.test(lock) || process?.isFrozen !== true) return;
     const withinMs = (handOffMsIn(owner) ?? Number(OWNER.exec(owner)?.[3])) + POLL_MS;
-    this.#world.plan(nowMs + withinMs, "look behind who stands still", () => {
+    this.#world.plan(nowMs + withinMs, "check behind a frozen client", () => {
       if (!process.isFrozen || process.resumedAtMs >= nowMs || process.isDead) return;
-      this.#world.judge.decided("L6 behind who stands still");
+      this.#world.judge.decided("L6 behind a frozen client");
       if (this.#grants.get(lock) !== nth) return;
       const waiter = this.#waiterOf(lock, nowMs);
       if (waiter !== undefined)
         this.#violated(
           "L6",
-          `${owner} was granted ${lock} at ${nowMs.toFixed(1)} ms and stands still, and nobody was since, while ${waiter} waits`,
+          `${owner} was granted ${lock} at ${nowMs.toFixed(1)} ms and is frozen; no other client was since, although ${waiter} waits`,
         );
     });
   }

@@ -12,7 +12,7 @@ export async function holdFor(scene: Scene, views: readonly View[], ms: number):
   for (let look = 0; look <= looks; look += 1) {
     if (ms > 0) await member.process.sleep(ms / (looks + 1));
     for (const view of views) {
-      // Where locks are stolen, only tokens protect the resource.
+      // If locks are stolen, only tokens protect the resource.
       const mayWrite = view.limit === 1 || (world.setup.requests !== undefined && view.weight === view.limit);
       if (judge.leases.ask(view) > 0 && mayWrite) world.resourceOf(view.lockName).write(scene, view);
       judge.leases.checkExclusion(view.lockName);
@@ -106,7 +106,7 @@ export function checkHeard(
   for (const view of views) {
     if (hasHeard(scene, view, what, sinceMs) || hasHeard(scene, view, orElse, sinceMs)) continue;
     const { own, lockName, turn } = view;
-    const text = `${member.process.name}: a lease of ${lockName} was ${what}, and no answer had reached it`;
+    const text = `${member.process.name}: a lease of ${lockName} was ${what}, but no reply had reached it`;
     if (what === "given back" && judge.queues.shared.handedOn(own.owner, turn, text)) continue;
     judge.violated("S5", text);
   }

@@ -2,8 +2,8 @@
  * Runs in which most callers hold via `run`, which does not await the release (docs/adr/144), and in which processes
  * crash right after a `run` has settled.
  *
- * They are derived from the runs of the profile "promised", so background releases meet every fault of those. Changes
- * use their own random stream, for the same reason as in drawn-since.ts.
+ * They are derived from the runs of the profile "promised", so background releases meet all of its faults. Changes use
+ * their own random stream, for the same reason as in drawn-since.ts.
  */
 import { type AcquireOptions, type Lease, type ReleaseOutcome, StoreError } from "holdfast";
 import type { FaultEvent } from "./fault-event.js";
@@ -19,7 +19,7 @@ const KINDS: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "semapho
 const FIRST_ID = 6_001;
 /** The random stream: in the upper half of the seed space, which nothing else uses. */
 const STREAM = 29 * 4_294_967_296;
-/** `run` has no single attempt; this is its wait limit instead. */
+/** `run` cannot make a single attempt, so it has this wait limit instead. */
 const TRY_MS = 20;
 const CRASHES_UNTIL_MS = 6_500;
 /** Upper bound for the duration of everything within one instant. */

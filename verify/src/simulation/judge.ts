@@ -25,7 +25,7 @@ export class Judge {
   readonly violations: Violation[] = [];
   /** Violations that do not end the run, so that their consequences are seen as well. */
   readonly noted: Violation[] = [];
-  /** Violations after the guarantee had ended. They are expected, and a run set that never has one is suspicious. */
+  /** Violations after a guarantee had ended. They are expected; a set of runs without any would be suspicious. */
   readonly excused: Violation[] = [];
   /** How many cases of each property were decided during the run, for properties that are not visible in histories. */
   readonly cases: Map<string, number> = new Map();
@@ -126,7 +126,7 @@ export class Judge {
     this.lastEndMs = attempt.returnMs;
     const { process } = attempt;
     if (!this.network.wasGranted(process, own.owner)) {
-      this.violated("S5", `${process.name} has a lease of ${lockName}, and no success had reached it`);
+      this.violated("S5", `${process.name} has a lease of ${lockName}, but no reply that grants it had arrived`);
     }
     this.newToken(lockName, own.token, attempt.callMs);
     const beginning = {

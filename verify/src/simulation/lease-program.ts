@@ -74,7 +74,7 @@ export async function holdProgram<Held extends Lease>(
   if (session.end === "drop") return;
   if (session.end === "force" && leased.forceRelease !== undefined) {
     const other = scene.world.members[session.other] ?? member;
-    // If the other process runs: until then, the lease continues here.
+    // Runs only if the other process runs; until then, the lease continues here.
     other.process.enter(() => {
       for (const view of views) judge.leases.taken(view);
       void force(scene, other.process, lease, views, leased);

@@ -150,7 +150,7 @@ export class LeaseWatch {
     view.isOver = true;
   }
 
-  /** The remaining validity that the lease reports, in true ms at most; checked against everything that is known. */
+  /** The remaining validity that the lease reports, as an upper bound in true ms; checked against all known facts. */
   ask(view: View): number {
     return this.losses.ask(view);
   }
@@ -185,7 +185,7 @@ export class LeaseWatch {
       if (isWrong)
         this.#violated(
           "X1",
-          `${process.name} (token ${lease.token}) has ${weight} of ${limit} permits of ${lockName} by the numbers ${slots.join(", ")}, among ${valid.length}`,
+          `${process.name} (token ${lease.token}) has ${weight} of ${limit} permits of ${lockName} with the numbers ${slots.join(", ")}, among ${valid.length}`,
         );
     }
   }

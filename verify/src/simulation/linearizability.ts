@@ -54,7 +54,7 @@ function counts(operation: Operation, { kind, isResized, exclusionUntilMs }: Cir
 }
 
 /**
- * A shared claim may be granted, with the message lost, before the caller joins that it finally serves. Until then it
+ * A shared claim may be granted before the caller joins that it finally serves, if the message is lost. Until then it
  * holds the lock without belonging to any call, so it counts from the grant on.
  */
 function asGranted(operation: Operation): Operation {

@@ -21,8 +21,8 @@ export class LossWatch {
   readonly #isFair: boolean;
   readonly #oldProcess: string | undefined;
   /**
-   * Compares the validity that a lease reports, in true ms at most, with the server; undefined if the server is not
-   * read.
+   * Compares the validity that a lease reports, an upper bound in true ms, with the server; undefined if the server is
+   * not read.
    */
   compare: ((view: View, leftMs: number) => void) | undefined;
 
@@ -44,7 +44,7 @@ export class LossWatch {
     this.#oldProcess = oldProcess === undefined ? undefined : `p${oldProcess}`;
   }
 
-  /** The validity that the lease reports, in true ms at most; checked against everything that is known. */
+  /** The validity that the lease reports, as an upper bound in true ms; checked against all known facts. */
   ask(view: View): number {
     const { lease, process } = view;
     const wasLost = lease.signal.aborted;
@@ -61,11 +61,11 @@ export class LossWatch {
       view.lossDueMs = nowMs + process.longestTrueMs(leftMs) + SLACK_MS;
     } else {
       if (!lease.signal.aborted)
-        this.#violated("S4", `${process.name}: a lease of ${view.lockName} ended without a word`);
+        this.#violated("S4", `${process.name}: a lease of ${view.lockName} ended without a report`);
       if (!wasLost && nowMs > this.#toldBy(view) && this.#runsFreely(process)) {
         this.#violated(
           "S4",
-          `${process.name}: the loss of ${view.lockName} was told after ${this.#toldBy(view).toFixed(1)}`,
+          `${process.name}: the loss of ${view.lockName} was reported after ${this.#toldBy(view).toFixed(1)}`,
         );
       }
       if (!view.wasFalse && lease.signal.aborted) this.#checkReason(view);
@@ -109,9 +109,9 @@ export class LossWatch {
     // After a suspension of the host, protocol 0 reported an expired lease as lost when the next grant arrived.
     if (process.name === this.#oldProcess && process.partedAtMs !== -Infinity && reason === "server-lost") return;
     if (reason === "server-lost" || reason === "force-released")
-      this.#violated("S1", `${process.name}: the lease of ${lockName} is lost as ${reason}, and nobody took it`);
+      this.#violated("S1", `${process.name}: the lease of ${lockName} is lost as ${reason}, although nobody took it`);
     if (this.#isFair && isRenewed && reason === "expired")
-      this.#violated("S1", `${process.name}: the lease of ${lockName} is renewed, and ended with nothing in its way`);
+      this.#violated("S1", `${process.name}: the lease of ${lockName} is renewed, but ended without a cause`);
   }
 
   #runsFreely(process: SimulatedProcess): boolean {

@@ -1,4 +1,4 @@
-/** The command: plays seeds, and shows each failure in its smallest form. */
+/** The command that plays seeds and shows each failure in its smallest form. */
 import { writeFileSync } from "node:fs";
 import process, { argv, exit, stdout } from "node:process";
 import { parseArgs } from "node:util";

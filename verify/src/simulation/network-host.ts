@@ -15,7 +15,7 @@ export interface Call {
 
 /** The world as the network sees it. */
 export interface NetworkHost extends Host {
-  /** Until when the server does not reply. Requests that arrive earlier wait, or are lost if the server is down. */
+  /** The end of the server's freeze. Requests that arrive earlier wait, or are lost if the server is down. */
   readonly serverFrozenUntilMs: number;
   readonly isServerDown: boolean;
   weatherOf(process: SimulatedProcess): Weather;

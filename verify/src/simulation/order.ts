@@ -28,7 +28,7 @@ export class FifoOrder {
     this.#waiters.set(attempt.session.id, { attempt, enqueuedMs: Infinity, isExcused: false });
   }
 
-  /** Records that a process was told that it waits. @returns the entry, the first time */
+  /** Records that a process learned that it is queued. @returns the entry, the first time */
   enqueued(session: number, atMs: number): Queued | undefined {
     const waiter = this.#waiters.get(session);
     if (waiter === undefined || waiter.enqueuedMs <= atMs) return undefined;
@@ -67,7 +67,7 @@ export class FifoOrder {
       )
       .map(
         (other) =>
-          `${attempt.process.name} waited for ${attempt.lockName} when ${other.attempt.process.name} called, and was granted after it`,
+          `${attempt.process.name} waited for ${attempt.lockName} when ${other.attempt.process.name} called, but was granted after it`,
       );
   }
 }
@@ -92,7 +92,7 @@ export class CrowdOrder {
     this.#granted.push(attempt);
     return passed.map(
       (other) =>
-        `${process.name} called for ${lockName} at ${callMs}, and was granted after its own call of ${other.callMs}`,
+        `${process.name} called for ${lockName} at ${callMs}, but was granted after its own call of ${other.callMs}`,
     );
   }
 }

@@ -1,6 +1,6 @@
 /** Parses owner ids: `<clientId>/<n>/<leaseMs>/<amount>/<label>;<handOffMs>`. Old clients omit the last part. */
 
-/** The label in an owner id, which is its session's; a text without an owner id is returned as it is. */
+/** The label in an owner id, which is its session's; a string without an owner id is returned unchanged. */
 export function labelIn(owner: string): string {
   return owner.split("/")[4]?.replace(/[;,].*$/s, "") ?? owner;
 }

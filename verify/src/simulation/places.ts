@@ -5,7 +5,7 @@
  * minute. So soon after the last fault, no ended wait has a place any more. There is one documented exception: a
  * request that arrives after the last leave request of its caller adds a place again, which is passed on at its turn
  * or removed with its queue. A caller that has its lease sends no leave request, and if it exports the lease or lets
- * it expire, nothing removes the places of its earlier requests, so these count as late as well.
+ * it expire, nothing removes the places of its earlier requests, so these count as late too.
  */
 import { labelOf } from "./crowds.js";
 import type { Call } from "./network.js";
@@ -86,7 +86,7 @@ export class Places {
         const said = leftMs === -Infinity ? "never said that it left" : `left at ${leftMs.toFixed(1)} ms`;
         judge.violated(
           "L4",
-          `${owner} stands in ${key} at ${this.#world.nowMs.toFixed(0)} ms, waits no longer, and ${said}`,
+          `${owner} is in ${key} at ${this.#world.nowMs.toFixed(0)} ms, but no longer waits, and ${said}`,
         );
       }
     }

@@ -39,7 +39,7 @@ export interface Plan {
   readonly handOffMs: number;
   /** The index of a process with protocol 0, which has no hand-off; absent if all use the present protocol. */
   readonly oldProcess?: number;
-  /** The processes that release without a script, as on a server that has the commands (docs/adr/149). */
+  /** The processes that release without a script, as on a server with native commands (docs/adr/149). */
   readonly natively: readonly number[];
   /** Options for requests of `holdfast/web-locks`, which have no such options themselves; absent if there are none. */
   readonly requests?: { readonly leaseMs: number; readonly renew: boolean };
@@ -91,8 +91,8 @@ export function planOf(seed: number, kind: string, profile: Profile): Plan {
 }
 
 /**
- * Half of the plans have processes that release natively, most of their processes. Uses its own random stream, for the same
- * reason as in drawn-since.ts.
+ * In half of the plans, most processes release natively. Uses its own random stream, for the same reason as in
+ * drawn-since.ts.
  */
 function nativelyOf(seed: number, processCount: number): number[] {
   const random = new Random(seed + NATIVE_STREAM);

@@ -48,7 +48,7 @@ export function watchProgress(world: World, quietMs = 0): void {
     if (first !== undefined && world.nowMs - sinceMs > windowMs) {
       world.judge.violated(
         "L2",
-        `${first.process.name} waits for ${first.lockName} since ${first.callMs.toFixed(0)}, and nothing happens`,
+        `${first.process.name} has waited for ${first.lockName} since ${first.callMs.toFixed(0)}, without progress`,
       );
       return;
     }

@@ -1,5 +1,5 @@
 /**
- * The library from before grants by message had to be confirmed, for one process among others of the present version.
+ * The library before grants by message had to be confirmed, for one process among others with the present version.
  *
  * It is the build in `verify/baseline`, with its own scripts and lease computation. It shares the error classes of
  * the present build, which have not changed, so that checks need only one set of classes.
@@ -16,7 +16,7 @@ import { Random } from "./random.js";
 
 type Create = typeof createHoldfastOn;
 
-/** Where the old modules find the error classes of this program, however it was loaded. */
+/** The global under which the old modules find this program's error classes, however the program was loaded. */
 const ERRORS = Symbol.for("holdfast-verify.errors");
 const ARCHIVE = fileURLToPath(new URL("../../baseline/holdfast-protocol-0.tgz", import.meta.url));
 /** The random stream: in the upper half of the seed space, which nothing else uses. */

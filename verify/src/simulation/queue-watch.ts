@@ -50,7 +50,7 @@ export class QueueWatch {
     this.#order.gaveUp(attempt);
   }
 
-  /** Records that a call ended with a lease. @returns how many leases its claim had before */
+  /** Records that a call ended with a lease. @returns the number of earlier leases of its claim */
   granted(attempt: Attempt, lease: Beginning, tokenOfCall: number): number {
     const turn = this.shared.began(lease);
     if (attempt.session.crowd !== undefined)

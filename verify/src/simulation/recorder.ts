@@ -18,7 +18,7 @@ import type { SimulatedProcess } from "./process.js";
 import { type ServerGrant, ServerTruth } from "./server-truth.js";
 import type { Witness } from "./witness.js";
 
-/** Kinds of the simulation whose locks are of another kind on the server. */
+/** Kinds of the simulation whose locks have a different kind on the server. */
 const KIND_OF: ReadonlyMap<string, Kind> = new Map([
   ["condition", "mutex"],
   ["retained-mutex", "mutex"],
@@ -114,7 +114,7 @@ export class Recorder {
    * Records that an acquire returned with a lease.
    *
    * @param token  null if it continues the grant of another owner
-   * @param turn   how many leases its claim had before, if callers share it
+   * @param turn   the number of earlier leases of its claim, if callers share it
    */
   granted(draft: Draft, owner: string, token: number | null, turn: number): void {
     this.ended(draft, "ok");
@@ -204,7 +204,7 @@ export class Recorder {
     return this.#givingBack.wasSent(owner);
   }
 
-  /** Records releases that the library sends by itself, as after a loss. */
+  /** Records releases that the library sends on its own, for example after a loss. */
   #givenBack(process: SimulatedProcess, call: Call): void {
     const owner = ownerOf(call);
     // Not attributed to a lease, because callers rely on what the library reported, not on what it sent.
@@ -334,7 +334,7 @@ export class Recorder {
       beganMs: atMs,
       endedMs: atMs + (length.longestMs ?? length.leaseMs) * 1.01,
       target: historyName(process),
-      proof: "the server granted it, and it never returned",
+      proof: "the server granted it, but its call never returned",
     });
   }
 }

@@ -1,7 +1,7 @@
 /** Runs that once failed, with the reason. The tests play each of them again. */
 import type { Choice } from "./choose.js";
 
-/** One such run. */
+/** A run that once failed. */
 export interface RegressionSeed {
   readonly seed: number;
   readonly kind: string;

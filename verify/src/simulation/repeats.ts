@@ -1,6 +1,6 @@
 /**
  * Callers of one process that acquire the same lock again and again, each soon after the previous release, so that a retained
- * claim serves them. The simulation treats them as a crowd. They are drawn from a random stream of their own.
+ * claim serves them. The simulation treats them as a crowd. They use their own random stream.
  */
 import { FIRST_CROWD_ID } from "./crowds.js";
 import { Random } from "./random.js";
@@ -11,7 +11,7 @@ const FIRST_CROWD = 101;
 /** Added to the seed. No other stream uses this number. */
 const STREAM = 37 * 4_294_967_296;
 
-/** Returns the callers of a seed. There are none for kinds whose claims are not retained. */
+/** The callers of a seed; none for kinds whose claims are not retained. */
 export function repeatsOf(seed: number, kind: string, processCount: number): Session[] {
   if (kind !== "retained-mutex") return [];
   const random = new Random(seed + STREAM);
@@ -32,7 +32,7 @@ export function repeatsOf(seed: number, kind: string, processCount: number): Ses
         isTry: random.chance(0.05),
         waitMs: random.pick([300, 3_000, 8_000, Infinity]),
         leaseMs,
-        // A caller that does not renew gets a claim of its own.
+        // A caller that does not renew gets its own claim.
         renew: random.chance(0.95),
         abortAfterMs: null,
         holdMs: random.chance(0.9) ? random.whole(0, 5) : random.whole(6, leaseMs / 2),

@@ -13,7 +13,7 @@ interface Pending extends Call {
   isDropped: boolean;
 }
 
-/** The time from one command of a native release to the next: none, or enough for a few requests of others. */
+/** The time between the two commands of a native release: none, or enough for a few requests of other clients. */
 const LOOKS_AFTER_MS = [0, 0.5, 2];
 
 /** The commands of a native release, as scripts, because an embedded server runs nothing else. */
@@ -187,15 +187,15 @@ export class Requests {
     );
   }
 
-  /** Runs the two commands of a native release. Requests of others can run in between. */
+  /** Runs the two commands of a native release. Requests of other clients can run in between. */
   async #releaseNatively(call: Pending, isCopy: boolean, generation: number): Promise<void> {
     const [lock = "", queue = ""] = call.keys;
     const deleted = await this.#server.run(DELETE_IF_EQUAL, [lock], call.args, 0);
     this.#host.ran(this.#process, call, deleted);
-    // Long enough for other requests. Not drawn, so that the rest of the run stays as it is without native releases.
+    // May be long enough for other requests. Not drawn, so that the rest of the run is the same without native releases.
     const afterMs = LOOKS_AFTER_MS[call.id % LOOKS_AFTER_MS.length] ?? 0;
     this.#travel.later(afterMs, `${this.#label(call)} looks for waiters`, () => {
-      // A server that ends or loses this connection executes nothing more of it.
+      // After the server or this connection has ended, nothing more from it is executed.
       if (isCopy || generation !== this.#generation || this.#host.isServerDown) return;
       this.#server.run(EXISTS, [queue], [], 0).then(
         (isThere) => this.#reply(call, generation, deleted === 0 ? 0 : isThere === 0 ? 1 : 2),

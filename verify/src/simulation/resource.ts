@@ -1,8 +1,9 @@
 /**
- * The resource that the locks protect: it accepts letters with a token, and refuses a letter whose token is lower
- * than an earlier one.
+ * The resource that the locks protect: it accepts writes with a token, and refuses a write with a lower token than an
+ * earlier one.
  *
- * Letters take time to arrive, sometimes longer than the lease lasts, because that is the case that tokens are for.
+ * A write, called a letter here, takes time to arrive. Sometimes it arrives after the end of the lease, which is the
+ * case that tokens exist for.
  */
 
 import { historyName } from "./draft.js";
@@ -10,7 +11,7 @@ import type { Random } from "./random.js";
 import type { Recorder } from "./recorder.js";
 import type { View } from "./view.js";
 
-/** What letters travel through. */
+/** The environment through which letters travel. */
 interface Post {
   readonly random: Random;
   readonly world: {

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { Script } from "holdfast";
 import { asSent } from "../as-sent.js";
 
-/** A deliberate mistake could not be made. It says nothing about the simulated code, and ends the run. */
+/** A deliberate mistake could not be made. This error ends the run, because such a run shows nothing. */
 export class TamperingError extends Error {
   override readonly name = "TamperingError";
 }

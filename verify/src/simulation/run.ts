@@ -32,7 +32,7 @@ const RELEASES = channel("holdfast:release");
 /** How a run ended. */
 export interface Verdict {
   readonly violations: readonly Violation[];
-  /** Violations that no guarantee forbids in this run. */
+  /** Violations of properties that are not guaranteed in this run. */
   readonly excused: readonly Violation[];
   readonly trace: readonly string[];
   readonly grantCount: number;
@@ -56,7 +56,7 @@ export async function runPlan(plan: Plan, tampering: Tampering = {}, traces = fa
   const guard = new Guard();
   const world = new World(plan, guard, tampering, traces, { join });
   const rejected = (reason: unknown): void =>
-    world.judge.violated("L7", `a promise was rejected unseen: ${String(reason)}`);
+    world.judge.violated("L7", `a rejection was not handled: ${String(reason)}`);
   const released = (event: unknown): void => world.releases.heard(event as ReleaseEvent);
   process.on("unhandledRejection", rejected);
   // Subscribes only if a session needs the events, because without a subscriber nothing is published.
@@ -136,8 +136,8 @@ async function play(world: World<Member>): Promise<void> {
   if (judge.violations.length > 0) return;
   // A lease that is not renewed ends by itself.
   if (!isQuiet && world.running === 0)
-    for (const held of stillHeld(world)) judge.violated("L7", `${held}, and no session has it`);
-  if (world.running > 0) judge.violated("L7", `${world.running} sessions never came to an end`);
+    for (const held of stillHeld(world)) judge.violated("L7", `${held}, but no session has it`);
+  if (world.running > 0) judge.violated("L7", `${world.running} sessions never ended`);
   kind.finish?.(world);
   await closeAll(world);
 }
@@ -151,11 +151,11 @@ async function closeAll(world: World): Promise<void> {
   for (const { holdfast } of alive) void holdfast.close().then(() => (closed += 1));
   const isQuiet = await world.runUntil(world.nowMs + 4 * setup.commandTimeoutMs + 60_000);
   if (judge.violations.length > 0) return;
-  if (closed < alive.length) judge.violated("L7", "close() never came to an end");
+  if (closed < alive.length) judge.violated("L7", "close() never settled");
   for (const member of alive) checkEmpty(world, member);
-  if (!isQuiet) judge.violated("L7", `something goes on for ever: ${world.rest().slice(0, 3).join("; ")}`);
+  if (!isQuiet) judge.violated("L7", `something continues forever: ${world.rest().slice(0, 3).join("; ")}`);
   for (const { key, leftMs } of world.keyspace.dump()) {
-    if (leftMs < 0) judge.violated("L7", `the server keeps ${key} for ever`);
+    if (leftMs < 0) judge.violated("L7", `the server keeps ${key} forever`);
   }
   scanKeys(world, setup.faults.length === 0);
   // Longer than any lease and any queue, shorter than what the server may remember: tokens, values, counts, signals.

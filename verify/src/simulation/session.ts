@@ -6,7 +6,7 @@ export interface Session {
   readonly atMs: number;
   /** A single attempt, without a wait. */
   readonly isTry: boolean;
-  /** Infinity waits forever. */
+  /** The wait limit; Infinity waits forever. */
   readonly waitMs: number;
   readonly leaseMs: number;
   readonly renew: boolean;

@@ -12,7 +12,7 @@ import type { Queued } from "./order.js";
 import { isRetainable, labelIn } from "./owners.js";
 import type { SimulatedProcess } from "./process.js";
 
-/** How long after its grant arrived a claim is handed on between callers, on the clock of its process, in ms. */
+/** How long a claim is handed on between callers after its grant has arrived, in ms of its process's clock. */
 export const BATCH_MS = 20;
 
 /** A claim of a crowd. */
@@ -94,7 +94,7 @@ export class SharedClaims {
       if (claim.queued === queued) claim.missedMs = Math.min(claim.missedMs, nowMs);
   }
 
-  /** Records that a lease begins. @returns how many the claim had before; 0 for a claim that is not shared */
+  /** Records that a lease begins. @returns the number of earlier leases of the claim; 0 for a claim that is not shared */
   began(lease: Beginning): number {
     const claim = this.#claims.get(lease.owner);
     if (claim === undefined) return 0;
@@ -118,9 +118,9 @@ export class SharedClaims {
   ): void {
     const who = `${process.name}: lease ${nth + 1} of ${owner} on ${lockName}`;
     this.#decided("leases handed on");
-    if (token !== firstToken + nth) this.#violated("F1", `${who} has token ${token}, and the first had ${firstToken}`);
-    if (nth >= reservedBy(owner)) this.#violated("L6", `${who} is one more than a grant is good for`);
-    if (validForMs <= 0) this.#violated("S2", `${who} began when the claim was over`);
+    if (token !== firstToken + nth) this.#violated("F1", `${who} has token ${token}, but the first had ${firstToken}`);
+    if (nth >= reservedBy(owner)) this.#violated("L6", `${who} exceeds the tokens that its grant reserved`);
+    if (validForMs <= 0) this.#violated("S2", `${who} began after the claim had ended`);
     const tookMs = process.monotonicMs() - beganMs;
     // Tolerates rounding: each earlier lease was recorded a moment after its predecessor.
     if (tookMs < BATCH_MS + 0.001) return;
@@ -137,14 +137,14 @@ export class SharedClaims {
     if (callMs > grantedMs)
       this.#violated(
         "F2",
-        `${process.name}: who called for ${lockName} at ${callMs.toFixed(2)} has token ${token} of the grant to ` +
+        `${process.name}: the caller for ${lockName} at ${callMs.toFixed(2)} has token ${token} of the grant to ` +
           `${owner}, made at ${grantedMs.toFixed(2)}`,
       );
   }
 
   /** S5: the nth lease was released without a reply. @returns false if its claim is not shared */
   handedOn(owner: string, nth: number, who: string): boolean {
-    // Its process keeps it, so no other lease has to begin.
+    // Its process retains it, so no other lease must begin.
     if (isRetainable(owner)) return true;
     const claim = this.#claims.get(owner);
     if (claim === undefined) return false;
@@ -156,7 +156,7 @@ export class SharedClaims {
   afterEvent(): void {
     if (this.#handedOn.length === 0) return;
     for (const { claim, nth, who } of this.#handedOn)
-      if (claim.leases <= nth + 1) this.#violated("S5", `${who}, and no other lease began on its claim`);
+      if (claim.leases <= nth + 1) this.#violated("S5", `${who}, but no other lease began on its claim`);
     this.#handedOn = [];
   }
 }

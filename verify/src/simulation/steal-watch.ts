@@ -87,7 +87,7 @@ export class StealWatch {
     // The reply was lost, and the request is repeated.
     if (isAlone ? had.has(thief) : this.#thieves.has(thief)) return;
     if (this.#thieves.has(thief))
-      judge.violated("S3", `${thief} stole ${lockOf(call)} before, and a late copy of its request did so again`);
+      judge.violated("S3", `${thief} stole ${lockOf(call)} before, and a late copy of its request stole it again`);
     this.#thieves.add(thief);
     judge.decided("steals");
     const lockName = lockOf(call);
@@ -96,8 +96,8 @@ export class StealWatch {
     for (const owner of new Set(robbed)) judge.leases.stolen(owner, { process, lockName, token });
     if (!isAlone) return;
     for (const owner of has.keys())
-      if (owner !== thief) judge.violated("X2", `${thief} stole ${lockName}, and ${owner} holds it as well`);
-    if (!has.has(thief)) judge.violated("S5", `${thief} stole ${lockName}, and does not hold it`);
+      if (owner !== thief) judge.violated("X2", `${thief} stole ${lockName}, but ${owner} still holds it`);
+    if (!has.has(thief)) judge.violated("S5", `${thief} stole ${lockName}, but does not hold it`);
     const highest = Number(before.get(call.keys[1] ?? "")?.value ?? 0);
     if (token <= highest) judge.violated("F2", `${thief} stole ${lockName} with token ${token}, after ${highest}`);
     this.#checkQueue(thief, call);
@@ -139,7 +139,7 @@ export class StealWatch {
       const isSent = this.#pushed.some(
         (message) => message.sign === "-" && message.number === number && message.process === member.process,
       );
-      if (!isSent) judge.violated("S4", `${lockName} was stolen from ${owner}, which was not told`);
+      if (!isSent) judge.violated("S4", `${lockName} was stolen from ${owner}, which was not notified`);
     }
     const isCut = this.#world.setup.faults.some(
       ({ what, atMs, process }) =>
@@ -152,7 +152,7 @@ export class StealWatch {
         if (own > token || isOver || !(isReached || isRenewed)) continue;
         judge.decided(isReached ? "S4 in time, by message" : "S4 in time, by renewal");
         if (!lease.signal.aborted)
-          judge.violated("S4", `${lockName} was stolen at ${nowMs.toFixed(1)} ms from ${owner}, and its lease goes on`);
+          judge.violated("S4", `${lockName} was stolen at ${nowMs.toFixed(1)} ms from ${owner}, but its lease continues`);
       }
     });
   }
@@ -170,7 +170,7 @@ export class StealWatch {
     const thief = String(call.args[0]);
     const lockName = lockOf(call);
     judge.decided("late steals");
-    if (!this.#thieves.has(thief)) judge.violated("S5", `${thief} heard that it had stolen ${lockName}, and had not`);
+    if (!this.#thieves.has(thief)) judge.violated("S5", `${thief} was told that it had stolen ${lockName}, but it had not`);
     const has = this.#holders(call, this.#observer.after);
     for (const owner of this.#holders(call, this.#observer.before).keys())
       if (!has.has(owner)) judge.violated("S3", `a late copy of the steal of ${thief} ended the hold of ${owner}`);
@@ -185,7 +185,7 @@ export class StealWatch {
       if (isOver) continue;
       judge.decided("S4 of messages");
       if (!lease.signal.aborted)
-        judge.violated("S4", `${process.name} heard that its lease of ${lockName} was ended, and it goes on`);
+        judge.violated("S4", `${process.name} was told that its lease of ${lockName} had ended, but the lease continues`);
     }
   }
 

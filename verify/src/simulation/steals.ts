@@ -1,7 +1,7 @@
 /**
  * Runs in which some callers steal a read-write lock with a `holdfast/web-locks` request with `steal` (docs/adr/145).
  *
- * They are derived from the runs of the profile "promised", so a steal meets all of those faults and all ways to hold
+ * They are derived from the runs of the profile "promised", so a steal meets all of their faults and all ways to hold
  * and wait. Steals use their own random stream, for the same reason as in drawn-since.ts.
  */
 import { type Lease, LeaseLostError, type ReleaseOutcome, StoreError } from "holdfast";
@@ -150,11 +150,11 @@ class StealRequest {
       if (this.#rejectedMs - lostMs > INSTANT_MS)
         judge.violated(
           "S4",
-          `${name}: ${lockName} was lost at ${lostMs.toFixed(1)} ms, and its request did not reject`,
+          `${name}: ${lockName} was lost at ${lostMs.toFixed(1)} ms, but its request did not reject`,
         );
     }
     if (error === undefined) {
-      if (!wasHeld) judge.violated("S4", `${name}: a request for ${lockName} resolved, and its lock was lost`);
+      if (!wasHeld) judge.violated("S4", `${name}: a request for ${lockName} resolved, although its lock was lost`);
       if (isHeard) return "released";
       throw new StoreError(lockName, { mayHaveRun: true, transient: true, cause: "no answer" });
     }

@@ -5,7 +5,7 @@ import type { Runtime } from "holdfast/simulation";
 
 /** The mistakes of a run. Absent parts are those of production. */
 export interface Tampering {
-  /** True for resources that accept any token. */
+  /** True if resources accept any token. */
   readonly unguarded?: boolean;
   /** Replaces scripts. */
   readonly script?: (script: Script) => Script;

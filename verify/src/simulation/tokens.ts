@@ -7,7 +7,7 @@ export class TokenOrder {
   /** @returns what is wrong with a token that was returned at `returnMs` to a caller that called at `callMs` */
   granted(token: number, callMs: number, returnMs: number): { readonly property: string; readonly text: string }[] {
     const wrong: { readonly property: string; readonly text: string }[] = [];
-    if (!Number.isSafeInteger(token)) wrong.push({ property: "F4", text: `token ${token} is no safe integer` });
+    if (!Number.isSafeInteger(token)) wrong.push({ property: "F4", text: `token ${token} is not a safe integer` });
     if (this.#seen.has(token)) wrong.push({ property: "F1", text: `token ${token} was granted twice` });
     this.#seen.add(token);
     const before = this.#highest.findLast(({ atMs }) => atMs < callMs);

@@ -63,8 +63,8 @@ export class Trespasser {
     const { judge, recorder } = this.#world;
     recorder.ran(process, call, reply);
     const outcome = outcomeOf(call.script.replies, reply);
-    this.#world.trace(`  server: somebody else's ${call.script.name} ${call.args.join(" ")} -> ${outcome}`);
+    this.#world.trace(`  server: a former holder's ${call.script.name} ${call.args.join(" ")} -> ${outcome}`);
     if (outcome !== "extended" && outcome !== "released") return;
-    judge.violated("S3", `${call.script.name} of ${lockOf(call)} was ${outcome} for who holds it no longer`);
+    judge.violated("S3", `${call.script.name} of ${lockOf(call)} was ${outcome} for a client that no longer holds it`);
   }
 }

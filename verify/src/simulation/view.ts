@@ -21,7 +21,7 @@ export interface View {
   readonly grantId?: number;
   /** The record of its acquire. */
   readonly operation: Draft;
-  /** How many leases its claim had before; above 0 if callers share the claim. */
+  /** The number of earlier leases of its claim; above 0 if callers share the claim. */
   readonly turn: number;
   /** When it was released other than through this lease, for example through another lease of the same hold. */
   givenBackMs?: number;

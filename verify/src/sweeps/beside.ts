@@ -8,15 +8,15 @@ export function isShared(kind: Kind): boolean {
   return kind === "semaphore" || kind === "read-write-lock";
 }
 
-/** Until when the server may keep anything of a lock besides two given acquires; -Infinity if never. */
+/** When the server can no longer keep anything of a lock besides two given acquires; -Infinity if it never did. */
 export type Beside = (lease: Operation, waiter: Operation) => number;
 
 /**
- * For each pair of a hold that ends and a waiter: from when on there can be no other holder of that lock.
+ * For each pair of an ending hold and a waiter: the time from which there can be no other holder of that lock.
  *
  * It counts every caller that had called before the waiter returned. A granted caller counts until a successful
  * release or the end of its longest lease. A caller that was refused, or whose outcome is unknown, counts as if it
- * had been granted when it left, because the grant may have crossed with its leaving.
+ * had been granted when it left, because it may have been granted just as it left.
  *
  * @param rho  the largest difference in rate between two clocks
  */

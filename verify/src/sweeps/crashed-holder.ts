@@ -79,7 +79,7 @@ export function crashedHolder(history: History, options: CrashedHolderOptions): 
       findings.decide(
         lockName,
         [lease.acquire, fault, ...(late === undefined ? [] : [late.waiter])],
-        late && `"${lockName}" was granted to nobody by ${showMs(late.dueMs)}, while ${late.waiter.owner} waited`,
+        late && `"${lockName}" was still not granted at ${showMs(late.dueMs)}, while ${late.waiter.owner} waited`,
       );
     }
   return findings.result();
@@ -110,7 +110,7 @@ function isHeldAt({ acquire, releasedMs, validUntilMs }: Lease, atMs: number): b
   return acquire.returnMs <= atMs && atMs < Math.min(releasedMs, validUntilMs);
 }
 
-/** Until when the server keeps the lease, given the time of each renewal. A renewal never shortens a lease. */
+/** When the lease ends on the server, given the time of each renewal. A renewal never shortens a lease. */
 function endOnServer({ acquire, later }: Lease, atMs: number): number {
   const begun = [acquire, ...later.filter(({ verb, outcome }) => verb === "extend" && outcome !== "no")];
   return begun

@@ -9,13 +9,13 @@ interface Waiter {
 }
 
 /**
- * X3: a caller that was told that it is queued is granted before all callers that asked later.
+ * X3: a caller that learned that it is queued is granted before all callers that asked later.
  *
  * Grants are ordered by token if both have one, because the message of the earlier one may arrive later; otherwise by
  * return, which needs an exclusive lock. Waiters that gave up, died or were considered dead, or whose outcome is
  * unknown, are excluded and listed.
  *
- * Figure `inversions`: how many grants overtook another waiter.
+ * Figure `inversions`: the number of grants that overtook another waiter.
  */
 export function fairOrder(history: History): SweepResult {
   const findings = new Findings("X3");
@@ -29,7 +29,7 @@ export function fairOrder(history: History): SweepResult {
     for (const operation of all) {
       const enqueuedMs = acknowledged.get(operation.id);
       if (enqueuedMs === undefined) continue;
-      const reason = missed.has(operation.id) ? "it was taken for dead" : whyExcluded(operation);
+      const reason = missed.has(operation.id) ? "it was considered dead" : whyExcluded(operation);
       if (reason !== undefined) findings.exclude(operation, reason);
       else waiters.push({ operation, enqueuedMs });
     }

@@ -89,7 +89,7 @@ function signalIsDue(
   );
 }
 
-/** The first turn that began at or after the mark, with a binary search because a long run has many turns. */
+/** The first turn that began at or after the mark, by binary search, because a long run has many turns. */
 function firstFrom(turns: readonly Turn[], markMs: number): Turn | undefined {
   let low = 0;
   let high = turns.length;

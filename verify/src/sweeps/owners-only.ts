@@ -41,7 +41,7 @@ export function ownersOnly(history: History, { epsMs, isOneStep = false }: Owner
       : (operations.get(operation.lockName) ?? []).find(
           (other) => other !== operation && mayHaveActed(other, before, after),
         );
-    if (disturbing !== undefined) findings.exclude(operation, `operation ${disturbing.id} was under way`);
+    if (disturbing !== undefined) findings.exclude(operation, `operation ${disturbing.id} was in progress`);
     else findings.decide(operation.lockName, [operation, before, after], trace(operation, before, after, epsMs));
   }
   return findings.result();

@@ -4,12 +4,12 @@ import { claimsByLock, type LeaseClaim, sweepOverlaps } from "./claims.js";
 import { Findings, type SweepResult } from "./result.js";
 
 /**
- * X1: the permits relied upon at one instant never exceed the limit.
+ * X1: the number of permits that holders rely on at one instant never exceeds the limit.
  *
  * They can exceed it only when a lease begins. The limit is the largest one that may have been in force while that
  * lease was requested, because a smaller limit takes no permits away.
  *
- * Figure `most`: the most permits seen at one instant.
+ * Figure `most`: the maximum number of permits at one instant.
  *
  * @param limits  the initial limit of each lock; other locks are not checked
  */

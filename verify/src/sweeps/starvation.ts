@@ -32,7 +32,7 @@ export interface StarvationOptions {
  * waiter is checked until it left the queue; its process may freeze after that, so that its call returns much later.
  *
  * Figures: `excused`, the number of waiters not checked; `prompt`, the dead waiters checked with `promptMs`;
- * `mostPassed`, the most grants of later callers during one wait; `longestWaitMs`.
+ * `mostPassed`, the maximum number of grants to later callers during one wait; `longestWaitMs`.
  */
 export function noStarvation(history: History, options: StarvationOptions): SweepResult {
   const findings = new Findings("L6");
@@ -77,8 +77,8 @@ interface Passed {
  * Its turn is its grant, whose token shows when the server made it. A waiter that froze was served, and must queue
  * again if its lease ended before it noticed. Without tokens, the returns give the order.
  *
- * If a queue works, there are few waiters compared with grants, and each waiter looks only at the grants called
- * during its wait.
+ * If a queue works, there are few waiters compared with grants, and each waiter is compared only with grants whose
+ * calls began during its wait.
  */
 function passedBy(
   waiters: readonly Operation[],
@@ -157,7 +157,7 @@ function deadWaiters(
         wait.lockName,
         [wait, fault, release, ...(waiting === undefined ? [] : [waiting])],
         isStuck
-          ? `"${wait.lockName}" was granted to nobody by ${showMs(dueMs)} behind the dead ${wait.owner}`
+          ? `"${wait.lockName}" was still not granted at ${showMs(dueMs)}, behind the dead ${wait.owner}`
           : undefined,
       );
     }

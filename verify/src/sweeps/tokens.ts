@@ -88,7 +88,7 @@ export function exactTokens(history: History): SweepResult {
     const { token, lockName } = record;
     if (token === null) continue;
     const isExact = Number.isSafeInteger(token) && token > 0;
-    findings.decide(lockName, [record], isExact ? undefined : `"${lockName}" has ${token} for a token`);
+    findings.decide(lockName, [record], isExact ? undefined : `"${lockName}" has the token ${token}`);
   }
   return findings.result();
 }

@@ -5,7 +5,7 @@ import { Findings, type SweepResult, showMs } from "./result.js";
 /**
  * X2: while a writer relies on its lease, no other reader or writer does.
  *
- * Figure `readersAtOnce`: the most concurrent readers. Without several, the sweep has only seen a mutex.
+ * Figure `readersAtOnce`: the maximum number of concurrent readers. With one, the sweep has only seen a mutex.
  */
 export function writersAlone(history: History): SweepResult {
   const findings = new Findings("X2");

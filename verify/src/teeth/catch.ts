@@ -53,7 +53,7 @@ async function bySimulation(workbench: Workbench, catcher: BySimulation, tamperi
 async function bySearch(workbench: Workbench, catcher: BySearch): Promise<Result> {
   const seen = await probe(workbench, { catcher, isControl: false });
   if (typeof seen === "string") return missed(seen);
-  if (!seen.text.startsWith(catcher.finds)) return missed(`found "${seen.text}" and not "${catcher.finds}"`);
+  if (!seen.text.startsWith(catcher.finds)) return missed(`found "${seen.text}" instead of "${catcher.finds}"`);
   return { isCaught: true, how: seen.text, count: seen.count };
 }
 

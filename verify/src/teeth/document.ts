@@ -20,7 +20,7 @@ export function catcherName(catcher: Catcher): string {
   return folder === "faults" ? "fault run" : "test";
 }
 
-/** How it was caught, without details that differ between runs. */
+/** Describes how the mistake was caught, without details that differ between runs. */
 function howOf({ tooth: { catcher }, result }: Judged): string {
   if (!result.isCaught) return "**not caught**";
   if (catcher.by === "test") return `\`${catcher.file}\`: ${catcher.test}`;
@@ -51,7 +51,7 @@ export function teethTable(bugs: readonly Bug[], judged: readonly Judged[]): str
   ].join("\n");
 }
 
-/** `document` with the table inserted. @throws Error  the markers are missing */
+/** Replaces the table in `document`. @throws Error  the markers are missing */
 export function withTeeth(document: string, table: string): string {
   const [begin, end] = [document.indexOf(BEGIN), document.indexOf(END)];
   if (begin < 0 || end < begin) throw new Error("verify/docs/teeth.md has no markers for the teeth");

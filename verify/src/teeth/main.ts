@@ -106,7 +106,7 @@ async function main(): Promise<number> {
     const { judged, broken } = await run(benches, teeth);
     const table = teethTable(BUGS, judged);
     if (values["write-docs"]) {
-      if (teeth.length < TEETH.length) throw new Error("the table is written of all teeth or of none");
+      if (teeth.length < TEETH.length) throw new Error("the table can only be written with all teeth");
       const path = fileURLToPath(new URL("../../docs/teeth.md", import.meta.url));
       writeFileSync(path, withTeeth(readFileSync(path, "utf8"), table));
     }

@@ -35,7 +35,7 @@ export interface Sighting {
 }
 
 const NOTHING: Sighting = { property: "", text: "", count: 0 };
-/** How many states of a rule's world are searched with the rule. */
+/** The maximum number of states for the search of a rule's world with the rule. */
 const CONTROL_STATES = 100_000;
 
 async function simulate({ catcher, tampering, seeds }: SimulationTask): Promise<Sighting> {

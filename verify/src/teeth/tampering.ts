@@ -64,12 +64,12 @@ const OWN: Readonly<Record<string, () => Tampering>> = {
   "clocks of the clients": clientClocks,
 };
 
-/** Whether there is a tampering of that name. */
+/** Whether there is a tampering with this name. */
 export function isKnown(name: string): boolean {
   return name in OWN || MUTATIONS.some((mutation) => mutation.name === name);
 }
 
-/** The tampering of that name, from the simulation or from this file. @throws Error  unknown name */
+/** The tampering with this name, from the simulation or from this file. @throws Error  unknown name */
 export function tamperingOf(name: string): Tampering {
   const tampering = OWN[name]?.() ?? MUTATIONS.find((mutation) => mutation.name === name)?.tampering;
   if (tampering === undefined) throw new Error(`there is no tampering ${JSON.stringify(name)}`);

@@ -15,7 +15,7 @@ export interface BySimulation {
   readonly by: "simulation";
   readonly kind: string;
   readonly profile: Choice;
-  /** Ids of properties, of which one must be violated. */
+  /** Ids of properties, one of which must be violated. */
   readonly finds: readonly string[];
 }
 

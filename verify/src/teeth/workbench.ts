@@ -50,10 +50,10 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** `text` with one change. @throws Error  it does not contain the text exactly once */
+/** Applies a change to `text`. @throws Error  `from` does not occur exactly once */
 export function patched(text: string, { file, from, to }: Patch): string {
   const parts = text.split(from);
-  if (parts.length !== 2) throw new Error(`${JSON.stringify(from)} stands ${parts.length - 1} times in ${file}`);
+  if (parts.length !== 2) throw new Error(`${JSON.stringify(from)} occurs ${parts.length - 1} times in ${file}`);
   return parts.join(to);
 }
 
@@ -87,7 +87,7 @@ export class Workbench {
     }
   }
 
-  /** Applies all changes or none. @throws Error  one does not fit, or the scripts cannot be built */
+  /** Applies all changes or none. @throws Error  a change does not match, or the scripts cannot be built */
   async apply(patches: readonly Patch[]): Promise<void> {
     const texts = new Map<string, string>();
     for (const change of patches)

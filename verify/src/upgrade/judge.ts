@@ -137,14 +137,14 @@ function overlaps(sections: readonly Section[]): string[] {
   return found;
 }
 
-/** If one acquire returned before another was called, the later one has the higher token; and tokens are unique. */
+/** Tokens are unique, and if one acquire returned before another was called, the later one has the higher token. */
 function tokens(entries: readonly Entry[]): string[] {
   const found: string[] = [];
   const seen = new Map<number, Entry>();
   for (const entry of entries) {
     const twin = seen.get(entry.token);
     if (twin !== undefined)
-      found.push(`token ${entry.token} of "${entry.name}" came twice: ${who(twin)} and ${who(entry)}`);
+      found.push(`token ${entry.token} of "${entry.name}" was granted twice: ${who(twin)} and ${who(entry)}`);
     seen.set(entry.token, entry);
   }
   const returned = entries.toSorted((one, other) => one.grantedMs - other.grantedMs);
@@ -198,7 +198,7 @@ export function compare(
     for (const [build, fare] of Object.entries({ old, new: present })) {
       if (fare.longestMs > mostMs) {
         found.push(
-          `${build} build waited ${Math.round(fare.longestMs)} ms for "${name}", and one version alone ${Math.round(aloneMs)} ms`,
+          `${build} build waited ${Math.round(fare.longestMs)} ms for "${name}", but one version alone ${Math.round(aloneMs)} ms`,
         );
       }
     }

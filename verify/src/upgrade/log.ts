@@ -26,7 +26,7 @@ export interface Entry {
   /** When `acquire` was called, and when it resolved. */
   readonly callMs: number;
   readonly grantedMs: number;
-  /** Until when the lease was valid then, as it reported. */
+  /** The end of validity that the lease reported then. */
   readonly untilMs: number;
 }
 
@@ -42,7 +42,7 @@ export interface Exit {
   readonly type: "out";
   readonly id: string;
   readonly atMs: number;
-  /** The reason of a loss, if the lease was lost. */
+  /** The reason for the loss, if the lease was lost. */
   readonly lost: string | null;
 }
 

@@ -6,7 +6,7 @@ import { compare, longestMs, type Verdict } from "./judge.js";
 import { HELP, type Options, optionsOf } from "./options.js";
 import { PHASES, type Phase, type Played, play } from "./phase.js";
 
-/** The most violations shown per phase. */
+/** The maximum number of violations shown per phase. */
 const SHOWN = 10;
 /** A phase with both builds needs at least this many grants in each direction to be meaningful. */
 const FEWEST = 5;

@@ -26,7 +26,7 @@ export function withMistake(store: Store, mistake: Mistake): Store {
     if (before !== undefined) return before;
     const source = script.source.replace(GRANT, `$1math.min(${SHORT_MS[mistake]}, tonumber($2)))\n`);
     if (script.source.includes("local function handOff") && source === script.source) {
-      throw new Error(`${script.name} hands over in a way that this mistake does not know: see upgrade/mistakes.ts`);
+      throw new Error(`${script.name} hands over in a way that this mistake does not support: see upgrade/mistakes.ts`);
     }
     const made = { ...script, source, sha1: createHash("sha1").update(source).digest("hex") };
     known.set(script.name, made);

@@ -31,7 +31,7 @@ export class BarrierDecisions {
   /** Records a script about the barrier. */
   ran({ recorder, nowMs }: World, { script, keys: [key] }: Call): void {
     const observer = recorder.witness?.observer;
-    if (observer === undefined) throw new Error("nobody observes the server");
+    if (observer === undefined) throw new Error("there is no observer of the server");
     const before = membersOf(observer.before, key);
     const after = membersOf(observer.after, key);
     const generation = before.get("generation") ?? 1;
@@ -43,7 +43,7 @@ export class BarrierDecisions {
       this.#decisions.set(generation, { atMs: nowMs, why: undefined });
   }
 
-  /** @returns descriptions of late notifications, and how many arrivals were judged */
+  /** @returns descriptions of late notifications, and the number of judged arrivals */
   heard(world: World, arrivals: readonly OwnArrival[]): { readonly wrong: readonly string[]; readonly told: number } {
     const wrong: string[] = [];
     let told = 0;
@@ -53,7 +53,7 @@ export class BarrierDecisions {
       told += 1;
       if (returnMs <= toldByMs(world, { process, callMs, decidedMs: decision.atMs })) continue;
       const lateMs = returnMs - Math.max(decision.atMs, callMs);
-      wrong.push(`generation ${end.generation} ${end.what}, and a party heard of it ${lateMs.toFixed(1)} ms later`);
+      wrong.push(`generation ${end.generation} ${end.what}, and a party was notified ${lateMs.toFixed(1)} ms later`);
     }
     return { wrong, told };
   }
@@ -65,7 +65,7 @@ export class BarrierDecisions {
     for (const [generation, { why }] of this.#decisions) {
       if (why === undefined) continue;
       const hasCause = why === RESET ? this.#resetCount > 0 : why !== LEASE_ENDED && leavers > 0;
-      if (!hasCause) wrong.push(`generation ${generation} broke for reason ${why}, and nobody had given cause`);
+      if (!hasCause) wrong.push(`generation ${generation} broke for reason ${why} without a cause`);
     }
     return wrong;
   }

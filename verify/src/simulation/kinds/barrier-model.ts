@@ -26,7 +26,7 @@ interface Generation {
   broke: boolean;
 }
 
-/** @returns descriptions of impossible results, and how many generations passed */
+/** @returns descriptions of impossible results, and the number of generations that passed */
 export function judgeBarrier(
   arrivals: readonly Arrival[],
   parties: number,
@@ -39,7 +39,7 @@ export function judgeBarrier(
     const name = `generation ${number}`;
     const isOdd = new Set(indexes).size < indexes.length || indexes.some((index) => index < 0 || index >= parties);
     if (isOdd) wrong.push(`${name} let its parties pass as ${indexes.join(", ")}`);
-    if (broke) wrong.push(`${name} broke, and let ${passed.length} pass`);
+    if (broke) wrong.push(`${name} broke, but let ${passed.length} pass`);
     const lastCallMs = Math.max(...passed.map(({ callMs }) => callMs));
     const firstReturnMs = Math.min(...passed.map(({ returnMs }) => returnMs));
     // Parties without an outcome must at least have called.
@@ -49,14 +49,14 @@ export function judgeBarrier(
       .sort((a, b) => a - b);
     const missing = parties - passed.length;
     if (silent.length < missing) {
-      wrong.push(`${name} let ${passed.length} of ${parties} pass, and only ${silent.length} others may have arrived`);
+      wrong.push(`${name} let ${passed.length} of ${parties} pass, but only ${silent.length} others may have arrived`);
       continue;
     }
     const thereMs = Math.max(lastCallMs, missing > 0 ? (silent[missing - 1] ?? lastCallMs) : lastCallMs);
     earliestMs = Math.max(earliestMs, thereMs);
     if (earliestMs > firstReturnMs)
       wrong.push(
-        `${name} let somebody pass at ${firstReturnMs.toFixed(1)} ms, and could not pass before ${earliestMs.toFixed(1)} ms`,
+        `${name} let a party pass at ${firstReturnMs.toFixed(1)} ms, but could not pass before ${earliestMs.toFixed(1)} ms`,
       );
   }
   return { wrong, passed: generations.filter(({ passed }) => passed.length > 0).length };

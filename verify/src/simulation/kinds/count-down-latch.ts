@@ -106,7 +106,7 @@ export const countDownLatch: Kind = {
 /** Whether this script decremented the count to zero. */
 function hasOpened({ recorder }: World, { keys: [key] }: Call): boolean {
   const observer = recorder.witness?.observer;
-  if (observer === undefined) throw new Error("nobody observes the server");
+  if (observer === undefined) throw new Error("there is no observer of the server");
   const before = membersOf(observer.before, key).get("count") ?? 0;
   return before > 0 && membersOf(observer.after, key).get("count") === 0;
 }

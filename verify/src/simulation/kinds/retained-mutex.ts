@@ -18,7 +18,7 @@ const DRIFT = 1.02;
 /** Whether all leases of an owner end with a release. The server keeps the others for longer than their process does. */
 const released = new WeakMap<World, Map<string, boolean>>();
 
-/** Retained for a third of its lease, which is the most that is allowed. A process of protocol 0 does not know the option. */
+/** Retained for a third of its lease, the maximum. A process of protocol 0 does not know the option. */
 function retained(scene: Scene): ReturnType<typeof exclusive> {
   const { member, world, session, lockName } = scene;
   const isOld = world.members.indexOf(member) === world.setup.oldProcess;
@@ -58,7 +58,7 @@ function isUnused(world: World, key: string, owner: string, member: Joined): boo
   return !isHeld;
 }
 
-/** L1: when another claim has asked for the lock, a claim that no caller uses is given back after one message and one request. */
+/** L1: when another claim has asked for the lock, an unused claim is released after one message and one request. */
 function watchRecall(world: World, process: SimulatedProcess, call: Call): void {
   const [key = ""] = call.keys;
   const owner = holderOf(world, key)?.owner ?? "";
@@ -75,7 +75,7 @@ function watchRecall(world: World, process: SimulatedProcess, call: Call): void 
     if (!isUnused(world, key, owner, member)) return;
     world.plan(world.nowMs + RECALLED_MS, "look for it again", () => {
       if (isUnused(world, key, owner, member))
-        world.judge.violated("L1", `${process.name} asked for ${key}, and ${owner}, which nobody uses, still has it`);
+        world.judge.violated("L1", `${process.name} asked for ${key}, but ${owner}, which is unused, still has it`);
     });
   });
   if (isUnused(world, key, owner, member)) world.judge.decided("recalls of unused claims");

@@ -36,7 +36,7 @@ export class SignalAccount {
   /** Waiters that have left, according to what a server was told. */
   readonly #left = new Set<string>();
   /**
-   * Those of them that the current server may not know to have left. Signals that reach them are lost without a
+   * Those of them of which the current server may not know that they left. Signals that reach them are lost without a
    * violation.
    */
   #ghosts: ReadonlySet<string> = new Set();
@@ -53,15 +53,15 @@ export class SignalAccount {
     const key = `${owner} ${request}`;
     const answered = typeof reply === "number" ? Number.NaN : Number(reply[1]);
     if (this.#requests.has(key)) {
-      if (moves.moved.length > 0) this.#lost(`a signal that was sent again reached ${moves.moved.join(", ")}`);
+      if (moves.moved.length > 0) this.#lost(`a resent signal reached ${moves.moved.join(", ")}`);
       return;
     }
     this.#requests.add(key);
     this.#world.judge.decided("L3");
     if (answered !== moves.moved.length)
-      this.#lost(`a signal of ${lockName} is said to have woken ${answered}, and reached ${moves.moved.length}`);
+      this.#lost(`a signal of ${lockName} reported ${answered} waiters, but reached ${moves.moved.length}`);
     if (moves.moved.length < Number(most) && moves.left.length > 0)
-      this.#lost(`a signal of ${lockName} reached ${moves.moved.length}, and ${moves.left.join(", ")} waited`);
+      this.#lost(`a signal of ${lockName} reached ${moves.moved.length}, although ${moves.left.join(", ")} waited`);
     this.#owe(lockName, moves);
   }
 
@@ -100,7 +100,7 @@ export class SignalAccount {
     this.#world.judge.decided("L3");
     const moves = this.#movesOf(call, leaver);
     if (moves.moved.length === 0 && moves.left.length > 0)
-      this.#lost(`the signal of ${leaver} was passed on to nobody, and ${moves.left.join(", ")} waited`);
+      this.#lost(`the signal of ${leaver} was not passed on, although ${moves.left.join(", ")} waited`);
     this.#owe(lockName, moves);
   }
 
@@ -130,10 +130,10 @@ export class SignalAccount {
     for (const owner of moved)
       if (!this.#ghosts.has(owner)) this.#debts.set(owner, { lockName, sinceMs: this.#world.nowMs });
     for (const owner of dropped)
-      if (this.#isReachable(owner)) this.#lost(`${owner} waited on ${lockName} and could be reached, and was dropped`);
+      if (this.#isReachable(owner)) this.#lost(`${owner} waited on ${lockName} and could be reached, but was dropped`);
   }
 
-  /** L2: a wait that ends without the mutex must not have been granted it so long ago that it had to know. */
+  /** L2: a wait that ends without the mutex must not have been granted it long ago: its waiter would know. */
   #checkTold(owner: string, { lockName, grantedMs }: Debt, callMs = Number.NEGATIVE_INFINITY): void {
     const world = this.#world;
     const process = this.#memberOf(owner)?.process;
@@ -144,13 +144,13 @@ export class SignalAccount {
     const tookMs = (world.nowMs - grantedMs).toFixed(1);
     world.judge.violated(
       "L2",
-      `${owner} had ${lockName} since ${grantedMs.toFixed(1)} ms, and heard nothing for ${tookMs} ms`,
+      `${owner} had ${lockName} since ${grantedMs.toFixed(1)} ms, but was not notified for ${tookMs} ms`,
     );
   }
 
   get #observer(): Observer {
     const observer = this.#world.recorder.witness?.observer;
-    if (observer === undefined) throw new Error("nobody observes the server");
+    if (observer === undefined) throw new Error("there is no observer of the server");
     return observer;
   }
 

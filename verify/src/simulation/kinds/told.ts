@@ -26,7 +26,7 @@ export interface Decided {
 
 /**
  * When the call must have returned. Only earlier faults of its process or of the server delay it, including faults
- * before the call, while a request that was lost then is still awaited.
+ * before the call if a request that was lost then is still awaited.
  */
 export function toldByMs({ setup }: World, { process, callMs, decidedMs }: Decided): number {
   // A lost request times out and is sent again.

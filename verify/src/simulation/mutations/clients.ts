@@ -33,7 +33,7 @@ export const CLIENTS: readonly Mutation[] = [
     })),
   },
   {
-    name: "nobody tells when a lease ends",
+    name: "the end of a lease is not reported",
     seed: 1,
     bug: "B32",
     kind: "mutex",
@@ -44,7 +44,7 @@ export const CLIENTS: readonly Mutation[] = [
     })),
   },
   {
-    name: "timers go on after the end",
+    name: "timers continue after the end",
     seed: 1,
     bug: "B33",
     kind: "mutex",
@@ -63,7 +63,7 @@ export const CLIENTS: readonly Mutation[] = [
     })),
   },
   {
-    name: "no answer to an acquire is taken for a yes",
+    name: "a missing reply to an acquire counts as a success",
     seed: 10,
     bug: "B09",
     kind: "mutex",
@@ -76,7 +76,7 @@ export const CLIENTS: readonly Mutation[] = [
     ),
   },
   {
-    name: "no answer to an extension is taken for a yes",
+    name: "a missing reply to an extension counts as a success",
     seed: 30,
     bug: "B29",
     kind: "mutex",
@@ -89,7 +89,7 @@ export const CLIENTS: readonly Mutation[] = [
     ),
   },
   {
-    name: "no answer to a release is taken for a yes",
+    name: "a missing reply to a release counts as a success",
     seed: 3,
     bug: "B24",
     kind: "mutex",
@@ -102,7 +102,7 @@ export const CLIENTS: readonly Mutation[] = [
     ),
   },
   {
-    name: "what is guarded checks no token",
+    name: "the protected resource checks no token",
     seed: 1,
     bug: "K2",
     kind: "mutex",
@@ -110,7 +110,7 @@ export const CLIENTS: readonly Mutation[] = [
     tampering: { unguarded: true },
   },
   {
-    name: "no timer stands behind a message",
+    name: "no timer backs up a message",
     seed: 3,
     bug: "B41",
     kind: "mutex",

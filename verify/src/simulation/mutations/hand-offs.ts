@@ -5,7 +5,7 @@ const HAND_OFF_MS = "waiter ~= self and string.match(waiter, ';(%d+)$')";
 /** Mistakes in how the server handles a grant by message that was not confirmed. */
 export const HAND_OFFS: readonly Mutation[] = [
   {
-    name: "the short length of a hand-off stands in the script",
+    name: "the script contains the short length of a hand-off",
     seed: 1,
     bug: "hand-off",
     kind: "mutex",
@@ -48,7 +48,7 @@ export const HAND_OFFS: readonly Mutation[] = [
     tampering: rewrite("mutex/extend", ["  redis.call('DEL', KEYS[3])\n  return 1", "  return 1"]),
   },
   {
-    name: "who never confirmed keeps its other places",
+    name: "a client that never confirmed keeps its other places",
     profile: "stalls",
     seed: 1,
     bug: "hand-off",
@@ -57,7 +57,7 @@ export const HAND_OFFS: readonly Mutation[] = [
     tampering: rewrite("mutex/acquire", ["local isUnconfirmed = losePlaces(inbox)", "local isUnconfirmed"]),
   },
   {
-    name: "who loses its places is not told",
+    name: "a client that loses its places is not notified",
     profile: "stalls",
     seed: 1,
     bug: "hand-off",
@@ -88,7 +88,7 @@ export const HAND_OFFS: readonly Mutation[] = [
     ]),
   },
   {
-    name: "who never confirmed its permits keeps its other places",
+    name: "a client that never confirmed its permits keeps its other places",
     profile: "stalls",
     seed: 1,
     bug: "hand-off",
@@ -97,7 +97,7 @@ export const HAND_OFFS: readonly Mutation[] = [
     tampering: rewriteAll(["    if client == one and left > 0 then", "    if false then"]),
   },
   {
-    name: "who loses its places in the queue for permits is not told",
+    name: "a client that loses its places in the queue for permits is not notified",
     profile: "stalls",
     seed: 1,
     bug: "hand-off",
@@ -109,7 +109,7 @@ export const HAND_OFFS: readonly Mutation[] = [
     ]),
   },
   {
-    name: "who has lost its place in the queue for permits gets none again",
+    name: "a client that has lost its place in the queue for permits cannot get a new one",
     profile: "stalls",
     seed: 1,
     bug: "hand-off",

@@ -5,7 +5,7 @@ import type { Profile } from "../plan.js";
 import { type Change, rewritten } from "../rewriting.js";
 import type { Tampering } from "../tampering.js";
 
-/** One mistake. */
+/** A mistake. */
 export interface Mutation {
   readonly name: string;
   /** The first known seed that finds it, where the search may begin. */
@@ -18,7 +18,7 @@ export interface Mutation {
   readonly tampering: Tampering;
   /** The faults with which it is searched; "promised" if absent. */
   readonly profile?: Profile;
-  /** Whether it is searched in runs in which only kills occur. */
+  /** Whether it is searched in runs with kills only. */
   readonly onlyKills?: true;
 }
 

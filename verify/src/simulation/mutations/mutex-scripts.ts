@@ -22,7 +22,7 @@ export const MUTEX_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("mutex/leave", ["if redis.call('GET', KEYS[1]) == owner", "if redis.call('GET', KEYS[1])"]),
   },
   {
-    name: "a refused release shortens the lease of whoever holds",
+    name: "a refused release shortens the holder's lease",
     seed: 1,
     bug: "B17",
     kind: "mutex",
@@ -54,7 +54,7 @@ export const MUTEX_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("mutex/release", ["return not reply.err and reply[2] ~= 0", "return true"]),
   },
   {
-    name: "tokens outgrow what a number keeps exactly",
+    name: "tokens exceed what a number represents exactly",
     seed: 1,
     bug: "F4",
     kind: "mutex",
@@ -62,7 +62,7 @@ export const MUTEX_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("mutex/acquire", ["time[1] * 1000000 + time[2]", "time[1] * 10000000 + time[2]"]),
   },
   {
-    name: "an acquire passes the queue by",
+    name: "an acquire bypasses the queue",
     seed: 11,
     bug: "X3",
     kind: "mutex",
@@ -81,7 +81,7 @@ export const MUTEX_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("mutex/release", ["'ZPOPMIN'", "'ZPOPMAX'"]),
   },
   {
-    name: "an extension makes an ended lease again",
+    name: "an extension revives an ended lease",
     seed: 1,
     bug: "B26",
     kind: "mutex",
@@ -100,7 +100,7 @@ export const MUTEX_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("mutex/acquire", ["+ time[2] + block - 1", "+ block - 1"], ["last + block > top", "false"]),
   },
   {
-    name: "a token is taken by the answer that repeats a lost one",
+    name: "a reply that repeats a lost one takes a new token",
     seed: 10,
     bug: "B55",
     kind: "mutex",
@@ -133,7 +133,7 @@ export const MUTEX_SCRIPTS: readonly Mutation[] = [
     ]),
   },
   {
-    name: "who leaves stays in the queue",
+    name: "a waiter that leaves stays in the queue",
     seed: 20,
     bug: "B21",
     kind: "mutex",

@@ -3,7 +3,7 @@ import { type Mutation, rewrite } from "./mutation.js";
 /** Mutations of the scripts of the other kinds. */
 export const OTHER_SCRIPTS: readonly Mutation[] = [
   {
-    name: "a refused extension of permits takes those of another",
+    name: "a refused extension of permits removes those of another holder",
     seed: 1,
     bug: "B24",
     kind: "semaphore",
@@ -14,7 +14,7 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     ]),
   },
   {
-    name: "who gives up its wait keeps the signal that it was given",
+    name: "a waiter that gives up keeps its signal",
     seed: 1,
     bug: "condition",
     kind: "condition",
@@ -22,7 +22,7 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("condition/leave", ["    passSignal()", "    signalNext(inbox, 0)"]),
   },
   {
-    name: "who is signalled waits in no queue",
+    name: "a signalled waiter is in no queue",
     seed: 1,
     bug: "condition",
     kind: "condition",
@@ -30,7 +30,7 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("condition/signal", ["redis.call('ZADD', KEYS[3], latest + 1, waiter)", ""]),
   },
   {
-    name: "who gets the mutex after a signal is not told",
+    name: "a waiter that gets the mutex after a signal is not notified",
     seed: 1,
     bug: "condition",
     kind: "condition",
@@ -38,7 +38,7 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("mutex/release", ["reply = redis.pcall('PUBLISH', channel, message)", ""]),
   },
   {
-    name: "a count that comes to zero tells only who came first",
+    name: "a count that reaches zero notifies only the first waiter",
     seed: 1,
     bug: "latch",
     kind: "count-down-latch",
@@ -46,7 +46,7 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("count-down-latch/count-down", ["ZRANGE', KEYS[3], 0, 9999", "ZRANGE', KEYS[3], 0, 0"]),
   },
   {
-    name: "a generation that passes tells only who came first",
+    name: "a generation that passes notifies only the first party",
     seed: 1,
     bug: "barrier",
     kind: "barrier",
@@ -57,7 +57,7 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     ]),
   },
   {
-    name: "a signal to all reaches the first",
+    name: "a signal to all reaches only the first",
     seed: 1,
     bug: "condition",
     kind: "condition",
@@ -92,7 +92,7 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("permits/acquire", ["if weight > capacity then", "if weight >= capacity then"]),
   },
   {
-    name: "permits of who died do not come back to who asks",
+    name: "permits of a crashed holder are not granted again",
     seed: 1,
     bug: "L1",
     kind: "semaphore",
@@ -125,7 +125,7 @@ export const OTHER_SCRIPTS: readonly Mutation[] = [
     tampering: rewrite("barrier/arrive", ["if count < tonumber(parties) then", "if count < parties - 1 then"]),
   },
   {
-    name: "a writer comes in among readers by an upgrade",
+    name: "an upgrade makes a writer beside readers",
     seed: 5,
     bug: "X2",
     kind: "read-write-lock",

@@ -20,7 +20,7 @@ import type { Judge } from "../judge.js";
 import { PERMITS } from "../kinds/semaphore.js";
 import type { TopologyPlan } from "./plan.js";
 
-/** A timer reports a lost lease, so the report may be late by whole milliseconds of its clock. The event loop is idle here. */
+/** How late a lost lease is reported by a timer: whole milliseconds of its clock on an idle event loop. */
 const TIMER_MS = 4.1;
 /** How late a lost lease is noticed by polling, if the clocks of a process have diverged. */
 const LOOK_MS = 1_020;
@@ -44,7 +44,7 @@ function* sweeps(history: History, judge: Judge, plan: TopologyPlan): Generator<
   const exclusive = cutAt(history, judge.lostAt("exclusion"));
   yield leaseExclusion(exclusive);
   yield* sharing(plan.kind, exclusive, PERMITS);
-  // From then on there may be two holders, of which only one is watched.
+  // From then on there may be two holders, and only one of them is watched.
   yield loudLoss(exclusive, { marginMs: 0, epsMs: isParted ? LOOK_MS : TIMER_MS });
   yield uniqueTokens(tokens);
   yield risingTokens(tokens);

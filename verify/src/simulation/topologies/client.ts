@@ -64,7 +64,7 @@ export class SimulatedClient {
   readonly #subscriptions = new Set<Subscription>();
   /** The script that was requested with these inputs; its actual text, and so its hash, may differ. */
   readonly #asked = new WeakMap<readonly (string | number)[], Script>();
-  /** Other loaded scripts, by hash. */
+  /** The other loaded scripts, by hash. */
   readonly #taught = new Map<string, Script>();
   #requests: Requests | undefined;
   /** The server of its last command connection, and how many times that had been promoted by then. */

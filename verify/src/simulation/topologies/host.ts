@@ -28,7 +28,7 @@ export interface Hosts {
 /** The scripts with which a holder releases. */
 const GIVES_BACK = /^(?:mutex|permits)\/release$|^election\/resign$/;
 
-/** The network that a process sees towards that server. */
+/** The network between a process and that server. */
 export function hostOf(world: Surroundings, parts: Hosts, server: SimulatedServer): NetworkHost {
   const known = parts.hosts.get(server);
   if (known !== undefined) return known;

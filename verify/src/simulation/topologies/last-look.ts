@@ -9,12 +9,12 @@ import type { TopologyWorld } from "./world.js";
 /** Ids from here on belong to the final calls. */
 const LAST_ID = 20_000;
 
-/** The final calls of a lock: the amounts of simultaneous callers, group by group. */
+/** The final calls of a lock: the amounts of the simultaneous callers in each group. */
 interface LastCalls {
   readonly groups: readonly (readonly number[])[];
   /** Whether the first group begins with a forced reset, which repairs a broken barrier. */
   readonly isForced?: true;
-  /** How many of the calls succeed. */
+  /** The number of calls that must succeed. */
   readonly grants: number;
 }
 

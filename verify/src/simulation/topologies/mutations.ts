@@ -4,7 +4,7 @@ import { rewrite, rewriteAll } from "../mutations/mutation.js";
 import type { Tampering } from "../tampering.js";
 import type { Topology } from "./plan.js";
 
-/** One mistake. */
+/** A mistake. */
 export interface TopologyMutation {
   readonly name: string;
   readonly topology: Topology;
@@ -30,14 +30,14 @@ export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
     ]),
   },
   {
-    name: "what was taken is given back once, and not again where no answer came",
+    name: "a release is sent once, and not again if no reply came",
     topology: "quorum",
     seed: 17,
     finds: ["L4"],
     tampering: { store: (store) => withoutSecondReleases(store) },
   },
   {
-    name: "a server that forgot waits for the longest lease that it is told of, and nobody asks the others",
+    name: "a server that lost its memory waits for the longest lease that it is told of, and the others are not asked",
     topology: "quorum",
     seed: 5,
     finds: ["S2"],
@@ -64,21 +64,21 @@ export const TOPOLOGY_MUTATIONS: readonly TopologyMutation[] = [
     ]),
   },
   {
-    name: "where replicas get scripts too, a script that grants runs for whoever has it",
+    name: "if replicas get scripts too, a granting script runs on any server that has it",
     topology: "replicas",
     seed: 63,
     finds: ["S1", "S2"],
     tampering: rewriteAll(["if not redis.REDIS_VERSION_NUM and", "if false and"]),
   },
   {
-    name: "holders put nothing back",
+    name: "holders restore nothing",
     topology: "replicas",
     seed: 2,
     finds: ["S1"],
     tampering: { store: (store) => ({ ...store, lineageKey: () => undefined }) },
   },
   ...["semaphore", "read-write-lock"].map((kind) => ({
-    name: `what is put back counts for nothing: ${kind}`,
+    name: `a restored lease does not count: ${kind}`,
     topology: "replicas" as const,
     kind,
     seed: 18,

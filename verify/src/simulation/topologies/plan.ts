@@ -25,7 +25,7 @@ export type Strike = {
   | { readonly what: "flush-scripts" }
   | { readonly what: "freeze-server"; readonly forMs: number }
   | { readonly what: "restart-server"; readonly forMs: number; readonly keeps: boolean }
-  /** Writes in that time reach the replica only afterward. */
+  /** Writes during that time reach the replica only afterward. */
   | { readonly what: "lag"; readonly forMs: number }
   /**
    * The replica is promoted, `cutMs` after it received its last data. The old master is gone, or serves clients that

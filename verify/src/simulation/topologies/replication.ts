@@ -75,12 +75,12 @@ export class Replication {
    * Promotes the replica, with the data that has reached it.
    *
    * @param unaware  processes that keep using the old master; see `notice`
-   * @returns how many of the last writes only the old master has
+   * @returns the number of writes that only the old master has
    * @throws Error  there is no replica
    */
   promote(unaware: readonly SimulatedProcess[]): number {
     const replica = this.#replica;
-    if (replica === undefined) throw new Error("nobody follows the master");
+    if (replica === undefined) throw new Error("the master has no replica");
     const former = this.#master;
     this.#arrive();
     const [first, ...lost] = this.#written;

@@ -35,7 +35,7 @@ export async function runTopology(plan: TopologyPlan, settings: Settings = {}, t
   const guard = new Guard();
   const world = new TopologyWorld(plan, guard, settings, traces);
   const rejected = (reason: unknown): void =>
-    world.judge.violated("L7", `a promise was rejected unseen: ${String(reason)}`);
+    world.judge.violated("L7", `a rejection was not handled: ${String(reason)}`);
   process.on("unhandledRejection", rejected);
   guard.start();
   world.time.start();
@@ -94,10 +94,10 @@ async function play(world: TopologyWorld, plan: TopologyPlan): Promise<void> {
   world.clouds.length = 0;
   watchProgress(world, plan.longestMs);
   // The agenda may be empty before the leases of dead processes have ended.
-  world.plan(plan.calmFromMs + plan.longestMs * 1.02 + 100, "all leases are over that nobody renews", () => {});
+  world.plan(plan.calmFromMs + plan.longestMs * 1.02 + 100, "all leases that are not renewed have ended", () => {});
   await world.runUntil(plan.calmFromMs + CALM_MS);
   if (judge.violations.length > 0) return;
-  if (world.running > 0) judge.violated("L7", `${world.running} sessions never came to an end`);
+  if (world.running > 0) judge.violated("L7", `${world.running} sessions never ended`);
   checkKeys(world, isQuorum ? isOfTheLast : isOfTheLastOrAQueue);
   if (judge.violations.length > 0) return;
   await takeAll(world, plan, run);
@@ -151,12 +151,12 @@ async function closeAll(world: TopologyWorld): Promise<void> {
     });
   const isQuiet = await world.runUntil(world.nowMs + 4 * setup.commandTimeoutMs + 60_000);
   if (judge.violations.length > 0) return;
-  if (closed < alive.length) judge.violated("L7", "close() never came to an end");
+  if (closed < alive.length) judge.violated("L7", "close() never settled");
   for (const { process, store } of alive) {
     if (process.timerCount > 0) judge.violated("L7", `${process.name} has ${process.timerCount} timers left`);
     if (store.earCount > 0) judge.violated("L7", `${process.name} has ${store.earCount} subscriptions left`);
   }
-  if (!isQuiet) judge.violated("L7", `something goes on for ever: ${world.rest().slice(0, 3).join("; ")}`);
+  if (!isQuiet) judge.violated("L7", `something continues forever: ${world.rest().slice(0, 3).join("; ")}`);
   // Longer than any lease and any queue, shorter than what servers may remember.
   for (const { clock } of world.servers) clock.step(90_000);
   checkKeys(world, isOfTheLast);
@@ -167,8 +167,8 @@ function checkKeys({ servers, judge, replication }: TopologyWorld, mayStay: (key
   for (const server of servers) {
     if (replication !== undefined && server !== replication.master) continue;
     for (const { key, leftMs } of server.keys()) {
-      if (leftMs < 0) judge.violated("L7", `${server.name} keeps ${key} for ever`);
-      if (!mayStay(key)) judge.violated("L4", `${server.name} has ${key}, and nobody holds or waits`);
+      if (leftMs < 0) judge.violated("L7", `${server.name} keeps ${key} forever`);
+      if (!mayStay(key)) judge.violated("L4", `${server.name} has ${key}, although nobody holds or waits`);
     }
     judge.decided("servers looked through");
   }

@@ -48,7 +48,7 @@ export class SimulatedServer {
   frozenUntilMs = 0;
   /** Whether its replicas also get its scripts, as before Redis 7. */
   sharesScripts = false;
-  /** How many times it was promoted. */
+  /** The number of its promotions. */
   promotions = 0;
   readonly #ground: Ground;
   readonly #known = new Map<string, Script>();

@@ -110,7 +110,7 @@ function promote(world: TopologyWorld, strike: Extract<Strike, { what: "promote"
           move(world, member.process.name),
         );
       }
-      inMs(livesMs, `${master.name} is no master any more`, () => {
+      inMs(livesMs, `${master.name} is no longer master`, () => {
         master.isDown = true;
         rejoin();
       });

@@ -35,7 +35,7 @@ export interface Settings {
 /** Clocks of processes and servers differ in rate by less than 1% (A1). */
 const PROCESS_RATE_MAX = 0.005;
 const SERVER_RATE_MAX = 0.004;
-/** Less than any lease, and less than a failover with its quiet time takes, which tokens require if memory is lost. */
+/** Shorter than any lease, and than a failover with its quiet time: tokens require that if memory is lost. */
 const SKEW_MAX_MS = 100;
 const PREFIX = "hf";
 
@@ -81,8 +81,8 @@ export class TopologyWorld extends World<Crossing> {
   }
 
   /**
-   * Whether so many servers are, or will be, without the lease lengths of the others that one more would make a
-   * majority.
+   * Whether one more server without the lease lengths of the others would make them a majority, including servers that
+   * will soon restart.
    */
   get areManyAlone(): boolean {
     const alone = this.servers.filter((server) => server.isDown || server.isAlone);

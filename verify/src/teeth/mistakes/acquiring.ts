@@ -10,14 +10,14 @@ export const ACQUIRING: readonly Tooth[] = [
   {
     id: "drift-added",
     bugs: ["B01"],
-    mistake: "the allowance for drift is added to the validity in place of being taken off",
+    mistake: "the drift allowance is added to the validity instead of subtracted",
     patches: [patch("core/time.ts", "leaseMs - (leaseMs * DRIFT_RATE + 2)", "leaseMs + (leaseMs * DRIFT_RATE + 2)")],
     catcher: simulation("mutex", "S2"),
   },
   {
     id: "first-try-dates-all",
     bugs: ["B02"],
-    mistake: "validity counts from the first try, so that a late win is born expired",
+    mistake: "validity counts from the first attempt, so a late success has already expired",
     patches: [
       patch(
         "core/time.ts",
@@ -43,14 +43,14 @@ export const ACQUIRING: readonly Tooth[] = [
   {
     id: "lease-from-the-answer",
     bugs: ["B03"],
-    mistake: "a lease counts from its answer, however late that comes",
+    mistake: "a lease counts from its reply, however late it arrives",
     patches: [],
     catcher: { by: "search", rule: "validity-from-sending", finds: "S2" },
   },
   {
     id: "born-expired",
     bugs: ["B04"],
-    mistake: "an answer that comes when the lease it granted is over makes a lease",
+    mistake: "a reply that arrives after the end of the lease that it grants creates a lease",
     patches: [
       patch(
         WAITER,
@@ -66,14 +66,14 @@ export const ACQUIRING: readonly Tooth[] = [
   {
     id: "own-key-is-a-stranger",
     bugs: ["B09"],
-    mistake: "who asks again after a lost answer is refused by its own hold",
+    mistake: "a caller that asks again after a lost reply is refused because of its own hold",
     patches: [],
-    catcher: { by: "search", rule: "acquire-answers-again", finds: "a holder stands in the queue" },
+    catcher: { by: "search", rule: "acquire-answers-again", finds: "a holder is in the queue" },
   },
   {
     id: "zero-is-the-default",
     bugs: ["B11"],
-    mistake: "a wait of 0 given at the call is replaced by the default",
+    mistake: "a wait limit of 0 is replaced by the default",
     patches: [
       patch(
         "core/options.ts",
@@ -86,7 +86,7 @@ export const ACQUIRING: readonly Tooth[] = [
   {
     id: "no-attempts-is-success",
     bugs: ["B12"],
-    mistake: "one try that is refused is reported as success",
+    mistake: "a refused attempt is reported as a success",
     patches: [
       patch(
         WAITER,
@@ -99,7 +99,7 @@ export const ACQUIRING: readonly Tooth[] = [
   {
     id: "late-win-kept-by-nobody",
     bugs: ["B13"],
-    mistake: "a wait that is given up forgets the request that is under way",
+    mistake: "a wait that is given up forgets its request in flight",
     patches: [
       patch(
         WAITER,
@@ -112,7 +112,7 @@ export const ACQUIRING: readonly Tooth[] = [
   {
     id: "error-in-the-wait-is-lost",
     bugs: ["B15"],
-    mistake: "an error of the server inside a wait ends nothing: the promise stays open",
+    mistake: "a server error during a wait is ignored: the promise stays pending",
     patches: [
       patch(
         QUESTIONS,
@@ -125,15 +125,15 @@ export const ACQUIRING: readonly Tooth[] = [
   {
     id: "no-answer-is-a-yes",
     bugs: ["B09", "B12"],
-    mistake: "no answer to an acquire is taken for a yes",
+    mistake: "a missing reply to an acquire counts as a success",
     patches: [],
-    tampering: "no answer to an acquire is taken for a yes",
+    tampering: "a missing reply to an acquire counts as a success",
     catcher: simulation("mutex", "S5"),
   },
   {
     id: "hidden-default-timeout",
     bugs: ["B16"],
-    mistake: "a wait without an end ends after a hidden default",
+    mistake: "a wait without a limit ends after a hidden default",
     patches: [
       patch(DEADLINE, "if (this.#isExact || this.#waitMs === Infinity) return;", "if (this.#isExact) return;"),
       patch(
@@ -147,14 +147,14 @@ export const ACQUIRING: readonly Tooth[] = [
   {
     id: "shared-owner",
     bugs: ["B23"],
-    mistake: "all acquires through one object are one owner",
+    mistake: "all acquires through one object have the same owner",
     patches: [patch("core/session.ts", "this.#lastNumber += 1;", "this.#lastNumber = 1;")],
     catcher: simulation("mutex", "S1", "S2", "F1", "F2", "F3"),
   },
   {
     id: "owner-is-a-counter",
     bugs: ["B22"],
-    mistake: "a claim is known by a counter and not by a random id",
+    mistake: "a claim is identified by a counter instead of a random id",
     patches: [
       patch(
         "core/protocol.ts",
@@ -172,7 +172,7 @@ export const ACQUIRING: readonly Tooth[] = [
   {
     id: "lease-argument-dropped",
     bugs: ["B35"],
-    mistake: "the length of the lease that the caller gives is dropped for the default",
+    mistake: "the caller's lease length is replaced by the default",
     patches: [
       patch(
         "core/options.ts",

@@ -19,7 +19,7 @@ export const CLIENTS: readonly Tooth[] = [
   {
     id: "script-selects-a-database",
     bugs: ["B61"],
-    mistake: "a script selects a database of its own",
+    mistake: "a script selects a different database",
     patches: [
       patch(
         "mutex/acquire.lua",
@@ -35,7 +35,7 @@ export const CLIENTS: readonly Tooth[] = [
   {
     id: "commands-on-the-client",
     bugs: ["B61"],
-    mistake: "a command of a fixed name is defined on the caller's client",
+    mistake: "a command with a fixed name is defined on the caller's client",
     patches: [
       patch(
         "stores/ioredis.ts",
@@ -48,7 +48,7 @@ export const CLIENTS: readonly Tooth[] = [
   {
     id: "free-on-error",
     bugs: ["B63"],
-    mistake: "who asks while the server is down hears that the lock is free",
+    mistake: "a caller that asks while the server is down is told that the lock is free",
     patches: [
       patch(
         "core/inspection.ts",
@@ -64,7 +64,7 @@ export const CLIENTS: readonly Tooth[] = [
   {
     id: "timers-keep-the-process",
     bugs: ["B65"],
-    mistake: "timers keep a process alive that has nothing to do",
+    mistake: "timers keep an idle process alive",
     patches: [patch("core/runtime.ts", "    if (!this.#keepAlive) timeout.unref();\n", "")],
     catcher: test("unit/runtime.test.ts", "a timer keeps the process alive only if requested, however long it is"),
   },

@@ -11,7 +11,7 @@ export const COUNTING: readonly Tooth[] = [
   {
     id: "count-down-counts-twice",
     bugs: [],
-    mistake: "a count-down that is sent again counts again",
+    mistake: "a resent count-down counts again",
     patches: [
       patch(
         "count-down-latch/count-down-latch.ts",
@@ -29,14 +29,14 @@ export const COUNTING: readonly Tooth[] = [
   {
     id: "zero-tells-the-first",
     bugs: [],
-    mistake: "a count that comes to zero tells only who came first",
+    mistake: "a count that reaches zero notifies only the first waiter",
     patches: [patch("count-down-latch/count-down.lua", "ZRANGE', KEYS[3], 0, 9999", "ZRANGE', KEYS[3], 0, 0")],
     catcher: withoutFaults("count-down-latch"),
   },
   {
     id: "break-tells-the-first",
     bugs: [],
-    mistake: "a barrier that breaks tells only who arrived first",
+    mistake: "a barrier that breaks notifies only the first party",
     patches: [
       patch("lua/break-generation.lua", "  for _, party in ipairs", "  for place, party in ipairs"),
       patch(
@@ -50,14 +50,14 @@ export const COUNTING: readonly Tooth[] = [
   {
     id: "arrival-for-a-third",
     bugs: [],
-    mistake: "an arrival at a barrier counts for as long as its party takes to ask again, and not for its lease",
+    mistake: "an arrival at a barrier counts until its party must ask again, not for its lease",
     patches: [patch("barrier/arrive.lua", "now + leaseMs * 1000, owner", "now + leaseMs * 340, owner")],
     catcher: withoutFaults("barrier"),
   },
   {
     id: "refused-arrival-comes-again",
     bugs: [],
-    mistake: "a late copy of an arrival that did not wait arrives when it would be the last",
+    mistake: "a late copy of an arrival that did not wait completes the barrier",
     patches: [patch("barrier/arrive.lua", "    if enqueue == '2' then", "    if enqueue == '3' then")],
     catcher: test(
       "regressions/late-copy-of-a-refused-arrival.test.ts",

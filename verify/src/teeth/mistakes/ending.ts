@@ -22,7 +22,7 @@ export const ENDING: readonly Tooth[] = [
   {
     id: "late-release-ends-the-next-hold",
     bugs: ["B17"],
-    mistake: "a release ends the hold of whoever has it",
+    mistake: "a release ends any holder's hold",
     patches: [],
     catcher: { by: "search", rule: "release-compares-owner", finds: "S2" },
   },
@@ -107,7 +107,7 @@ export const ENDING: readonly Tooth[] = [
   {
     id: "native-release-forgets-a-waiter",
     bugs: [],
-    mistake: "a release without a script deletes the lock, and does not hand it to a claim that waits",
+    mistake: "a release without a script deletes the lock, but does not hand it to a waiting claim",
     patches: [
       patch(
         "core/release.ts",
@@ -155,7 +155,7 @@ export const ENDING: readonly Tooth[] = [
   {
     id: "release-never-gives-up",
     bugs: ["B19"],
-    mistake: "a release is tried for ever",
+    mistake: "a release is retried forever",
     patches: [
       patch(
         "core/release.ts",
@@ -171,7 +171,7 @@ export const ENDING: readonly Tooth[] = [
   {
     id: "repeated-release-not-held",
     bugs: ["B20"],
-    mistake: "a release whose first answer was lost says that nothing was held",
+    mistake: "a release whose first reply was lost reports that nothing was held",
     patches: [
       patch("core/release.ts", 'return mayHaveRun && ended !== "forgotten" ? "released" : ended;', "return ended;"),
     ],
@@ -183,28 +183,28 @@ export const ENDING: readonly Tooth[] = [
   {
     id: "false-loss",
     bugs: ["B20"],
-    mistake: "who sends a release twice is told of a loss",
+    mistake: "a resent release is reported as a loss",
     patches: [],
     catcher: { by: "search", rule: "sent-twice", finds: "false loss" },
   },
   {
     id: "abort-leaves-nothing-undone",
     bugs: ["B21"],
-    mistake: "who aborts does not leave the queue, nor give back what it was granted",
+    mistake: "an aborted waiter neither leaves the queue nor releases its grant",
     patches: [patch("core/waiter.ts", "    return this.#cleanUp();\n", "    return Promise.resolve(true);\n")],
     catcher: test("unit/waiter.test.ts", "a wait that is aborted while its grant is in transit gives the grant back"),
   },
   {
     id: "nobody-leaves",
     bugs: ["B21"],
-    mistake: "who gives up does not say so",
+    mistake: "a waiter that gives up does not tell the server",
     patches: [],
     catcher: { by: "search", rule: "leave-at-all", finds: "ghost" },
   },
   {
     id: "lost-release-is-success",
     bugs: ["B24"],
-    mistake: "a release of a lease that somebody else had meanwhile is reported as success",
+    mistake: "a release is reported as a success although another client held the lock meanwhile",
     patches: [
       patch(
         "core/lease.ts",
@@ -252,7 +252,7 @@ export const ENDING: readonly Tooth[] = [
   {
     id: "failed-try-keeps-the-first-locks",
     bugs: [],
-    mistake: "one try at several locks that fails at a later one keeps the earlier ones",
+    mistake: "an attempt at several locks that fails at a later one keeps the earlier ones",
     patches: [
       patch(
         "multi-lock/in-order.ts",
@@ -268,7 +268,7 @@ export const ENDING: readonly Tooth[] = [
   {
     id: "forced-by-the-token-before",
     bugs: [],
-    mistake: "a hold is ended by force under the token of the grant before it",
+    mistake: "a forced release with the token of the previous grant ends the current hold",
     patches: [patch("mutex/force-release.lua", "after - block >= 0", "after - block > 0")],
     catcher: test(
       "regressions/forced-release-by-token.test.ts",

@@ -41,7 +41,7 @@ export const HANDING_OVER: readonly Tooth[] = [
   {
     id: "confirmed-at-the-pace-of-the-lease",
     bugs: [],
-    mistake: "a confirmation without an answer is tried again as late as a renewal of the whole lease",
+    mistake: "a confirmation without a reply is retried as late as a renewal of the whole lease",
     patches: [
       patch(RENEWER, "answerInMs(this.#provisionalMs ?? leaseMs, this", "answerInMs(leaseMs, this"),
       patch(
@@ -58,7 +58,7 @@ export const HANDING_OVER: readonly Tooth[] = [
   {
     id: "batch-by-the-whole-lease",
     bugs: [],
-    mistake: "callers that share a claim go on by its whole lease while it is not confirmed",
+    mistake: "callers that share a claim use its whole lease while it is unconfirmed",
     patches: [
       patch(
         BATCH,
@@ -73,21 +73,21 @@ export const HANDING_OVER: readonly Tooth[] = [
     [
       [
         "short-length-in-the-script",
-        "the short length of a hand-off stands in the script",
+        "the script contains the short length of a hand-off",
         simulation("mutex", "S1", "S2"),
       ],
       ["hand-off-of-a-whole-lease", "a hand-off lasts for the whole lease", simulation("mutex", "L6")],
       ["answer-left-short", "a grant by an answer is as short as one by message", simulation("mutex", "S1", "S2")],
       ["mark-left-by-a-release", "a release leaves the mark of a hand-off", simulation("mutex", "L6")],
       ["mark-left-by-a-confirmation", "a confirmation leaves the mark of a hand-off", simulation("mutex", "L6")],
-      ["places-kept", "who never confirmed keeps its other places", stalled("mutex", "L6")],
-      ["places-lost-in-silence", "who loses its places is not told", stalled("mutex", "L2", "X3")],
+      ["places-kept", "a client that never confirmed keeps its other places", stalled("mutex", "L6")],
+      ["places-lost-in-silence", "a client that loses its places is not notified", stalled("mutex", "L2", "X3")],
       ["permits-left-marked", "a confirmation of permits leaves their mark", simulation("semaphore", "L6")],
       ["extended-permits-left-marked", "an extension of permits leaves their mark", simulation("semaphore", "L6")],
-      ["places-for-permits-kept", "who never confirmed its permits keeps its other places", stalled("semaphore", "L6")],
+      ["places-for-permits-kept", "a client that never confirmed its permits keeps its other places", stalled("semaphore", "L6")],
       [
         "places-for-permits-lost-in-silence",
-        "who loses its places in the queue for permits is not told",
+        "a client that loses its places in the queue for permits is not notified",
         stalled("semaphore", "L2", "X3"),
       ],
     ] as const

@@ -8,7 +8,7 @@ export const HOLDING: readonly Tooth[] = [
   {
     id: "renewal-from-the-grant",
     bugs: ["B05"],
-    mistake: "the first renewal is planned from the answer, although validity began before",
+    mistake: "the first renewal is scheduled from the reply, although validity began earlier",
     patches: [
       patch(
         RENEWER,
@@ -21,9 +21,9 @@ export const HOLDING: readonly Tooth[] = [
   {
     id: "extension-plants-anew",
     bugs: ["B26"],
-    mistake: "an extension makes an ended lease again",
+    mistake: "an extension revives an ended lease",
     patches: [],
-    tampering: "an extension makes an ended lease again",
+    tampering: "an extension revives an ended lease",
     catcher: simulation("mutex", "S1", "S2"),
   },
   {
@@ -36,7 +36,7 @@ export const HOLDING: readonly Tooth[] = [
   {
     id: "extension-in-two",
     bugs: ["B27"],
-    mistake: "an extension looks in one request and writes in the next",
+    mistake: "an extension checks in one request and writes in the next",
     patches: [],
     tampering: "an extension in two requests",
     catcher: simulation("mutex", "S1", "S2"),
@@ -44,9 +44,9 @@ export const HOLDING: readonly Tooth[] = [
   {
     id: "failed-renewal-is-a-yes",
     bugs: ["B29"],
-    mistake: "no answer to a renewal is taken for a yes",
+    mistake: "a missing reply to a renewal counts as a success",
     patches: [],
-    tampering: "no answer to an extension is taken for a yes",
+    tampering: "a missing reply to an extension counts as a success",
     catcher: simulation("mutex", "S1", "S2"),
   },
   {
@@ -88,7 +88,7 @@ export const HOLDING: readonly Tooth[] = [
   {
     id: "one-failure-is-a-loss",
     bugs: ["B31"],
-    mistake: "one failed renewal is a loss, though time remains",
+    mistake: "one failed renewal is a loss, although time remains",
     patches: [
       patch(
         RENEWER,
@@ -104,22 +104,22 @@ export const HOLDING: readonly Tooth[] = [
   {
     id: "no-deadline-timer",
     bugs: ["B32"],
-    mistake: "no timer tells when a lease ends",
+    mistake: "no timer reports the end of a lease",
     patches: [],
-    tampering: "nobody tells when a lease ends",
+    tampering: "the end of a lease is not reported",
     catcher: simulation("mutex", "S4"),
   },
   {
     id: "no-clock-of-its-own",
     bugs: ["B32"],
-    mistake: "a holder never looks at its clock",
+    mistake: "a holder never checks its clock",
     patches: [],
     catcher: { by: "search", rule: "own-clock", finds: "S2" },
   },
   {
     id: "renewal-after-release",
     bugs: ["B33"],
-    mistake: "a renewal under way at the release arms the next one",
+    mistake: "a renewal in flight at the release schedules the next one",
     patches: [
       patch(
         RENEWER,
@@ -142,22 +142,22 @@ export const HOLDING: readonly Tooth[] = [
   {
     id: "timers-go-on",
     bugs: ["B33"],
-    mistake: "timers go on after the end",
+    mistake: "timers continue after the end",
     patches: [],
-    tampering: "timers go on after the end",
+    tampering: "timers continue after the end",
     catcher: simulation("mutex", "L7"),
   },
   {
     id: "timer-overflow",
     bugs: ["B34"],
-    mistake: "a timer beyond 2^31 ms fires at once",
+    mistake: "a timer beyond 2^31 ms fires immediately",
     patches: [patch("core/runtime.ts", "delayMs > TIMER_MAX_MS\n", "delayMs > Infinity\n")],
     catcher: test("unit/runtime.test.ts", "a timer longer than Node.js supports fires exactly when it is due"),
   },
   {
     id: "renewal-hot-loop",
     bugs: ["B34"],
-    mistake: "a renewal that fails at once is sent again at once",
+    mistake: "a renewal that fails immediately is resent immediately",
     patches: [patch("core/renewal.ts", "Math.min(this.#retryMs, leaseMs / 12)", "1")],
     catcher: test(
       "unit/hold.test.ts",
@@ -167,7 +167,7 @@ export const HOLDING: readonly Tooth[] = [
   {
     id: "re-entry-shortens",
     bugs: ["B36"],
-    mistake: "a re-entry changes the lease for those who hold already",
+    mistake: "a nested acquire changes the lease for existing holders",
     patches: [
       patch(
         "reentrant-mutex/reentrant-mutex.ts",
@@ -195,7 +195,7 @@ export const HOLDING: readonly Tooth[] = [
   {
     id: "extension-in-seconds",
     bugs: ["B38"],
-    mistake: "an extension cuts milliseconds to seconds",
+    mistake: "an extension truncates milliseconds to seconds",
     patches: [
       patch(
         "lua/extend-lease.lua",
@@ -229,7 +229,7 @@ export const HOLDING: readonly Tooth[] = [
   {
     id: "monotonic-clock-only",
     bugs: [],
-    mistake: "only the monotonic clock ends a lease, which stands still in a suspended host",
+    mistake: "only the monotonic clock, which stops in a suspended host, ends a lease",
     patches: [
       patch(
         "core/time.ts",
@@ -242,7 +242,7 @@ export const HOLDING: readonly Tooth[] = [
   {
     id: "refused-among-many",
     bugs: [],
-    mistake: "of leases that are renewed together one that is refused passes for renewed",
+    mistake: "among leases that are renewed together, a refused one counts as renewed",
     patches: [patch("core/renewal.ts", "if (refused.has(place)) lease.open();", "if (refused.has(-1)) lease.open();")],
     catcher: test(
       "unit/bulk-renewal.test.ts",

@@ -14,7 +14,7 @@ export const PERMITS: readonly Tooth[] = [
   {
     id: "caller-ends-other-permits",
     bugs: ["B49"],
-    mistake: "an acquire ends the permits of others by the length of its own lease",
+    mistake: "an acquire ends other holders' permits by its own lease length",
     patches: [
       patch(
         "permits/acquire.lua",
@@ -35,7 +35,7 @@ export const PERMITS: readonly Tooth[] = [
   {
     id: "release-raises-the-limit",
     bugs: ["B51"],
-    mistake: "a release of what is not held gives a permit back",
+    mistake: "a release without a hold frees a permit",
     patches: [
       patch(
         "permits/release.lua",
@@ -48,7 +48,7 @@ export const PERMITS: readonly Tooth[] = [
   {
     id: "dead-holders-keep-permits",
     bugs: ["B52"],
-    mistake: "permits of a holder that died never come back",
+    mistake: "permits of a crashed holder are never freed",
     patches: [],
     catcher: { by: "search", rule: "permits-reap", finds: "stuck" },
   },
@@ -76,15 +76,15 @@ export const PERMITS: readonly Tooth[] = [
   {
     id: "upgrade-among-readers",
     bugs: [],
-    mistake: "a writer comes in among readers by an upgrade",
+    mistake: "an upgrade makes a writer beside readers",
     patches: [],
-    tampering: "a writer comes in among readers by an upgrade",
+    tampering: "an upgrade makes a writer beside readers",
     catcher: simulation("read-write-lock", "X1"),
   },
   {
     id: "slots-of-the-dead",
     bugs: [],
-    mistake: "numbers of permits that were meant for a waiter that is gone are never given again",
+    mistake: "permit numbers that were reserved for a vanished waiter are never used again",
     patches: [
       patch(
         "lua/permits-grant.lua",

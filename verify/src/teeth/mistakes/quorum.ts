@@ -20,7 +20,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "nothing-undone-between-attempts",
     bugs: ["B07"],
-    mistake: "what a foiled attempt has is not given back before the next: its own votes stand in its way",
+    mistake: "a failed attempt does not release its votes before the next one, which they block",
     patches: [
       patch(
         WAITER,
@@ -33,7 +33,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "undone-where-granted-only",
     bugs: ["B08"],
-    mistake: "a failed attempt is given back only on servers whose grant was heard of",
+    mistake: "a failed attempt is released only on servers whose grant was received",
     patches: [
       patch(
         "redlock/quorum-cleanup.ts",
@@ -46,7 +46,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "waits-for-the-slowest-server",
     bugs: ["B10"],
-    mistake: "a majority is there, and the answers of all servers are waited for",
+    mistake: "the replies of all servers are awaited although a majority has granted",
     patches: [
       patch(
         BALLOT,
@@ -59,7 +59,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "failed-extension-gives-up-the-rest",
     bugs: ["B28"],
-    mistake: "a renewal that no majority has answered gives back what there is, though time remains",
+    mistake: "a renewal without replies from a majority releases the lease, although time remains",
     patches: [
       patch(
         "redlock/protocol.ts",
@@ -72,7 +72,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "semaphore-by-majority",
     bugs: ["B48"],
-    mistake: "a semaphore may be made on several servers, where three can have two permits",
+    mistake: "a semaphore can be created on several servers, where two permits can have three holders",
     patches: [
       patch(
         "redlock/factories.ts",
@@ -85,7 +85,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "maximum-without-write-back",
     bugs: ["B57"],
-    mistake: "the token is the highest number of a majority, and nobody else is told",
+    mistake: "the token is the highest number of a majority, and the other servers are not told",
     patches: [
       patch(BALLOT, 'if (decision.outcome === "granted") this.#elect();', "if (this.#token > 0) this.#elect();"),
     ],
@@ -107,14 +107,14 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "attempt-under-an-old-owner",
     bugs: [],
-    mistake: "the next attempt has the owner id of the last, whose release may still be on its way",
+    mistake: "the next attempt has the owner id of the last, whose release may still be in flight",
     patches: [patch(WAITER, "this.#nextClaim = undefined;\n", "this.#nextClaim = claim;\n")],
     catcher: test(RULES, "a new attempt never reuses an owner id"),
   },
   {
     id: "crowd-without-a-gate",
     bugs: [],
-    mistake: "all who hear of a release ask all servers at the same moment, and foil each other",
+    mistake: "all waiters that learn of a release ask all servers at the same time, and block each other",
     patches: [
       patch("redlock/attempt-delay.ts", "if (this.#isFirstFree()) return this.#line.firstServer;", ""),
       patch("redlock/attempt-delay.ts", "this.#isMajorityFree() ? undefined : this.#line.whereFirst", "undefined"),
@@ -127,7 +127,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "gate-asked-for-ever",
     bugs: [],
-    mistake: "who comes by the clock asks the first server as well, where a crash may have left a lock",
+    mistake: "a waiter woken by its timer asks the first server too, where a crash may have left a lock",
     patches: [
       patch(
         "redlock/attempt-delay.ts",
@@ -143,7 +143,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "release-without-giving-way",
     bugs: [],
-    mistake: "who comes back at once after its release is there before all others, every time",
+    mistake: "a client that reacquires immediately after its release is always first",
     patches: [
       patch(
         "redlock/waiter.ts",
@@ -159,7 +159,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "foiled-call-each-other-back",
     bugs: [],
-    mistake: "an attempt that failed gives way to all who hear that it has given back what it had",
+    mistake: "the releases of a failed attempt wake all other waiters",
     patches: [patch("redlock/quorum-cleanup.ts", "this.#givesWay = ballot.isElected;", "this.#givesWay = true;")],
     catcher: test(
       "redlock/crowd.test.ts",
@@ -169,7 +169,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "straggler-forgotten",
     bugs: [],
-    mistake: "what a server grants when nobody waits for it any more is left there",
+    mistake: "a grant for which nobody waits any longer is not released",
     patches: [
       patch(
         "redlock/quorum-cleanup.ts",
@@ -188,7 +188,7 @@ export const QUORUM: readonly Tooth[] = [
     id: "forgotten-length",
     bugs: [],
     mistake:
-      "a server that forgot stays out for the longest lease that it has been told of since, and the others are not asked",
+      "a server that lost its memory stays out for the longest lease that it has been told of since, and the others are not asked",
     patches: [patch("server/lineage.lua", "place == 'voter' and marker[7] ~= run and heard ~= run", "false")],
     catcher: test(
       "redlock/restart.test.ts",
@@ -198,7 +198,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "too-few-are-asked",
     bugs: [],
-    mistake: "a server that forgot is told the longest lease of those that can be asked, however few these are",
+    mistake: "a server that lost its memory is told the longest lease of the servers that can be asked, however few they are",
     patches: [patch("redlock/memories.ts", "if (known(replies) < this.#majority && !areMostAlone) return;", "")],
     catcher: test(
       MEMORIES,
@@ -209,7 +209,7 @@ export const QUORUM: readonly Tooth[] = [
     id: "told-with-the-vote",
     bugs: [],
     mistake:
-      "each server is told how long a lease is right before its vote, when another that voted may have been asked for already",
+      "each server is told the length of a lease only right before its vote, when others may already have voted",
     patches: [
       patch(
         BALLOT,

@@ -5,7 +5,7 @@ const CLAIM = "retain/retained-claim.ts";
 const UNIT = "unit/retain.test.ts";
 const SIMULATION: Tooth["catcher"] = { by: "simulation", kind: "retained-mutex", profile: "none", finds: ["L1"] };
 
-/** See the file header. */
+/** Teeth for retained claims. */
 export const RETAINING: readonly Tooth[] = [
   {
     id: "retained-not-recalled",

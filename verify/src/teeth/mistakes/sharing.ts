@@ -12,14 +12,14 @@ export const SHARING: readonly Tooth[] = [
   {
     id: "late-caller-in-a-batch",
     bugs: [],
-    mistake: "who calls after the server made a grant gets one of its leases, with a token from before",
+    mistake: "a caller that calls after the server made a grant gets one of its leases, with an older token",
     patches: [patch(QUEUE, "?.hadCalledBy(granted.setAt) === true", "?.hadCalledBy(granted.setAt) !== undefined")],
     catcher: simulation("mutex", "F2"),
   },
   {
     id: "one-token-for-a-batch",
     bugs: [],
-    mistake: "all leases of a shared claim have one token",
+    mistake: "all leases of a shared claim have the same token",
     patches: [patch(BATCH, "caller.options, token + place, sharedClaim", "caller.options, token, sharedClaim")],
     catcher: simulation("mutex", "F1"),
   },
@@ -33,14 +33,14 @@ export const SHARING: readonly Tooth[] = [
   {
     id: "batch-without-end",
     bugs: [],
-    mistake: "a process goes on by itself for as long as it has callers, and the others wait",
+    mistake: "a process keeps the lock as long as it has callers, while others wait",
     patches: [patch(BATCH, "      at.monotonicMs - this.#startedAtMs < BATCH_MS &&\n", "")],
     catcher: simulation("mutex", "L6"),
   },
   {
     id: "handed-on-when-over",
     bugs: [],
-    mistake: "the next caller gets a lease of a claim that was lost or given back",
+    mistake: "the next caller gets a lease of a claim that was lost or released",
     patches: [
       patch(
         BATCH,
@@ -53,14 +53,14 @@ export const SHARING: readonly Tooth[] = [
   {
     id: "rest-of-a-batch-forgotten",
     bugs: [],
-    mistake: "whom a batch could not serve any more waits for ever",
+    mistake: "a caller that a batch could no longer serve waits forever",
     patches: [patch(BATCH, "if (left.length > 0) this.#onLeft(left);", "void left;")],
     catcher: simulation("mutex", "L2", "L4", "L7"),
   },
   {
     id: "rest-of-a-batch-overtaken",
     bugs: [],
-    mistake: "who called later is granted first where the loss of a batch is heard late, and its holder goes on",
+    mistake: "a later caller is granted first if the loss of a batch is noticed late, and its holder continues",
     patches: [
       patch(QUEUE, "    this.#waiting.unshift(...(this.#batch?.end() ?? []));\n", ""),
       patch(QUEUE, "    if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);\n", ""),
@@ -77,14 +77,14 @@ export const SHARING: readonly Tooth[] = [
   {
     id: "one-leaves-for-all",
     bugs: [],
-    mistake: "who leaves takes the claim with it that others wait for too",
+    mistake: "a caller that leaves withdraws a claim that others share",
     patches: [patch(QUEUE, "    if (this.#waiting.length > 0) return { waiter };\n", "")],
     catcher: simulation("mutex", "L2", "L4", "L7"),
   },
   {
     id: "exported-hold-entered-again",
     bugs: [],
-    mistake: "whoever enters again after an export finds the hold that is gone, and is told that it was lost",
+    mistake: "a nested acquire after an export finds the exported hold, and is told that it was lost",
     patches: [
       patch(
         "reentrant-mutex/shared-hold.ts",
@@ -97,7 +97,7 @@ export const SHARING: readonly Tooth[] = [
   {
     id: "inner-release-of-a-lost-hold",
     bugs: [],
-    mistake: "a lease inside another one says that it was released, though the hold of both is over",
+    mistake: "a nested lease reports a release although the hold has ended",
     patches: [
       patch(
         "reentrant-mutex/shared-hold.ts",

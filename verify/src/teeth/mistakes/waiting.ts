@@ -13,7 +13,7 @@ export const WAITING: readonly Tooth[] = [
   {
     id: "stale-grant-believed",
     bugs: ["B14"],
-    mistake: "a waiter believes a grant whose lease ended while it was on its way",
+    mistake: "a waiter accepts a grant whose lease ended while the message was in flight",
     patches: [
       patch(MOMENT, "grantedAtUs < this.#sample.serverUs) return undefined;", "grantedAtUs < 0) return undefined;"),
       patch(
@@ -27,7 +27,7 @@ export const WAITING: readonly Tooth[] = [
   {
     id: "no-second-try-after-subscribing",
     bugs: ["B39"],
-    mistake: "after the subscription nobody asks once more: what was released meanwhile is not noticed",
+    mistake: "a waiter does not ask again after its subscription, so a release in between is missed",
     patches: [
       patch(
         QUESTIONS,
@@ -40,7 +40,7 @@ export const WAITING: readonly Tooth[] = [
   {
     id: "one-unsubscribes-for-all",
     bugs: ["B40"],
-    mistake: "who stops listening on a channel deafens the others on it",
+    mistake: "a waiter that stops listening on a channel makes the others on it deaf",
     patches: [
       patch(
         HUB,
@@ -56,9 +56,9 @@ export const WAITING: readonly Tooth[] = [
   {
     id: "nothing-behind-the-message",
     bugs: ["B41"],
-    mistake: "no timer stands behind the message of a grant",
+    mistake: "no timer backs up the message of a grant",
     patches: [],
-    tampering: "no timer stands behind a message",
+    tampering: "no timer backs up a message",
     catcher: simulation("mutex", "L2", "L7"),
   },
   {
@@ -71,7 +71,7 @@ export const WAITING: readonly Tooth[] = [
   {
     id: "wait-cut-to-the-lease",
     bugs: ["B42"],
-    mistake: "a wait is cut to what is left of the holder's lease",
+    mistake: "a wait is limited to the rest of the holder's lease",
     patches: [
       patch(WAITER, "if (isFirst) this.#startDeadline();", "if (isFirst) this.#startDeadline(attempt.restMs);"),
       patch(WAITER, "#startDeadline(): void {", "#startDeadline(restMs = Infinity): void {"),
@@ -93,7 +93,7 @@ export const WAITING: readonly Tooth[] = [
   {
     id: "deaf-after-reconnect",
     bugs: ["B43"],
-    mistake: "a subscription is not restored when its connection comes back",
+    mistake: "a subscription is not restored after a reconnect",
     patches: [
       patch(
         HUB,
@@ -109,7 +109,7 @@ export const WAITING: readonly Tooth[] = [
   {
     id: "place-leaked",
     bugs: ["B44"],
-    mistake: "a wait that ends keeps its place on the caller's signal",
+    mistake: "a wait that ends keeps its listener on the caller's signal",
     patches: [patch(DEADLINE, "this.#stopListening?.();", "return;")],
     catcher: test("unit/waiter.test.ts", "a wait leaves no listener on the signal, however it ends"),
   },
@@ -123,14 +123,14 @@ export const WAITING: readonly Tooth[] = [
   {
     id: "dead-head-of-permits",
     bugs: ["B45"],
-    mistake: "a dead waiter that asks for more than is free holds up all behind it",
+    mistake: "a dead waiter that wants more than is free blocks all waiters behind it",
     patches: [],
     catcher: { by: "search", rule: "permits-dead-head", finds: "L3" },
   },
   {
     id: "queue-forgets-the-living",
     bugs: ["B46"],
-    mistake: "a queue is dropped between two questions of those who stand in it",
+    mistake: "a queue is dropped between two requests of its waiters",
     patches: [
       patch("mutex/acquire.lua", "redis.call('PEXPIRE', KEYS[3], 60000)", "redis.call('PEXPIRE', KEYS[3], 700)"),
     ],
@@ -139,7 +139,7 @@ export const WAITING: readonly Tooth[] = [
   {
     id: "place-renewed",
     bugs: ["B46"],
-    mistake: "who asks again goes to the end of the queue",
+    mistake: "a waiter that asks again goes to the end of the queue",
     patches: [],
     catcher: { by: "search", rule: "queue-once", finds: "X3" },
   },
