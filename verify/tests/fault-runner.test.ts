@@ -59,7 +59,7 @@ describe("a run of a cell", () => {
 });
 
 describe("a control", () => {
-  it("is ok if an unpromised property was violated, and ends after three strikes", async () => {
+  it("is ok if a property without a promise was violated, and ends after three strikes", async () => {
     const { verdict, strikes } = await run({ cell: BROKEN, judgement: { breaches: [EXCLUSION] } });
     expect(verdict.outcome).toBe("ok");
     expect(strikes).toBe(3);

@@ -78,7 +78,12 @@ describe("the end of a lease", () => {
     const expiry = { ...EXPIRY, unbounded: unbounded.map((window) => ({ ...window, expiry: "late" as const })) };
     judged(ownerAware(expiry), "mutex", [
       ["busy long after", "ok", "A acquire 0-1 ok", "B acquire 9000-9001 no busy"],
-      ["busy with a lock that was granted after it", "violation", "A acquire 201-202 ok", "B acquire 9000-9001 no busy"],
+      [
+        "busy with a lock that was granted after it",
+        "violation",
+        "A acquire 201-202 ok",
+        "B acquire 9000-9001 no busy",
+      ],
       ["two at the same time", "violation", ...TAKEN],
     ]);
   });
@@ -133,7 +138,13 @@ describe("an unknown outcome", () => {
       "C acquire 3-4 ok",
     ],
     ["an extend that may have happened", "ok", "A acquire 0-1 ok", "A extend 900- info", "B acquire 1500-1501 no busy"],
-    ["a grant made just as its waiter left", "ok", "A acquire 0-9 no gave-up", "B acquire 3-4 no busy", "C acquire 10-11 ok"],
+    [
+      "a grant made just as its waiter left",
+      "ok",
+      "A acquire 0-9 no gave-up",
+      "B acquire 3-4 no busy",
+      "C acquire 10-11 ok",
+    ],
     [
       "a grant made just as its waiter left, which stays past its lease",
       "violation",

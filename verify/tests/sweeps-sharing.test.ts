@@ -46,7 +46,12 @@ describe("X1, permits within the limit", () => {
       "X resize 2-6 ok permits=2",
       "B acquire 4-5 ok valid=90",
     ],
-    ["with a limit whose change has an unknown outcome", "ok", "X resize 2- info permits=4", "A acquire 3-4 ok valid=90 permits=4"],
+    [
+      "with a limit whose change has an unknown outcome",
+      "ok",
+      "X resize 2- info permits=4",
+      "A acquire 3-4 ok valid=90 permits=4",
+    ],
   ]);
 
   it("the maximum is reported", () => {

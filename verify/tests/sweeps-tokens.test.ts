@@ -74,13 +74,7 @@ describe("F3, a lease keeps its token", () => {
     ["changed by another hold", "violation", lease, "A acquire 2-3 ok token=6 valid=900"],
     ["changed by an upgrade, and kept then", "ok", lease, "A upgrade 2-3 ok token=7", "A extend 4-5 ok token=7"],
     ["changed back after an upgrade", "violation", lease, "A upgrade 2-3 ok token=7", "A extend 4-5 ok token=5"],
-    [
-      "possibly changed by an upgrade without a reply",
-      "empty",
-      lease,
-      "A upgrade 2-3 info",
-      "A extend 4-5 ok token=7",
-    ],
+    ["possibly changed by an upgrade without a reply", "empty", lease, "A upgrade 2-3 info", "A extend 4-5 ok token=7"],
   ]);
 });
 

@@ -116,7 +116,14 @@ describe("L1, for locks with several holders", () => {
       late,
       killed("A", 10),
     ],
-    ["granted late, after a caller that was refused", "violation", dead, "C acquire 50-51 no busy", late, killed("A", 10)],
+    [
+      "granted late, after a caller that was refused",
+      "violation",
+      dead,
+      "C acquire 50-51 no busy",
+      late,
+      killed("A", 10),
+    ],
     [
       "granted late, after another lease that ended in time",
       "violation",

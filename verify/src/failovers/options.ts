@@ -14,14 +14,14 @@ export interface Options {
 
 export const HELP = `npm run verify:failovers -- [options]
 
-Masters that die with grants their replicas never got, under holders and waiters of several processes.
+Kills masters with grants that their replicas never received, while several processes hold and wait.
 
-  --topology sentinel|cluster   one of them; both if it is not given
+  --topology sentinel|cluster   one topology (both)
   --count N                     failovers of each topology, 1 to 1000 (10)
-  --grace auto|off              the option failoverGrace; with off the run must show double grants (auto)
-  --seed N                      of what is drawn: how long locks are held, when masters die (1)
-  --lease MS                    length of the leases, 1000 to 60000 (6000)
-  --json FILE                   also writes the sums there
+  --grace auto|off              the option failoverGrace; with off, the run must show double grants (auto)
+  --seed N                      the seed for random choices: how long locks are held, when masters die (1)
+  --lease MS                    the lease length, 1000 to 60000 (6000)
+  --json FILE                   also writes the sums to this file
 `;
 
 /** @throws RangeError, TypeError  invalid option */

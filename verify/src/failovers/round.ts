@@ -41,7 +41,7 @@ export async function failOver(stage: Stage, crew: Crew, chance: Chance, leaseMs
   const shards = await stage.shards();
   const { master, names } = shards[Math.floor(chance.between(0, shards.length))] ?? { names: [] };
   if (master === undefined) throw new Error("there is no master");
-  await until("somebody works", () => names.every((name) => crew.grantedAtMs(name) > beganAtMs - 2 * leaseMs));
+  await until("all locks are granted", () => names.every((name) => crew.grantedAtMs(name) > beganAtMs - 2 * leaseMs));
 
   const replicas = await stage.replicasOf(master);
   await Promise.all(replicas.map(cutReplication));
@@ -106,7 +106,7 @@ async function hasRival(stage: Stage, successor: Node): Promise<boolean> {
 async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
   const giveUpAtMs = performance.now() + PATIENCE_MS;
   while (!(await isSo())) {
-    if (performance.now() > giveUpAtMs) throw new Error(`waited in vain until ${what}`);
+    if (performance.now() > giveUpAtMs) throw new Error(`timed out waiting until ${what}`);
     await sleep(PROBE_EVERY_MS);
   }
 }

@@ -74,7 +74,7 @@ async function run(options: Options): Promise<number> {
   process.once("SIGTERM", () => pool.stop());
   process.once("exit", () => pool.stop());
   const time = budgetMs === undefined ? "one round" : `rounds for ${showDuration(budgetMs)}`;
-  stdout.write(`${round.length} cells, ${time}, ${lastsMs / 1_000} s each, ${jobs} at once, seed ${seed}\n`);
+  stdout.write(`${round.length} cells, ${time}, ${lastsMs / 1_000} s each, ${jobs} at the same time, seed ${seed}\n`);
   progress.start();
   await pool.run(next, jobs);
   progress.stop();

@@ -80,7 +80,7 @@ function plain(script: Script): Script {
     script.source.includes("'TIME'") &&
     script.replies.some(givesToken)
   )
-    throw new TamperingError(`${script.name} gives tokens, and nobody has made a plain counter of it`);
+    throw new TamperingError(`${script.name} issues tokens, but has no change for a plain counter`);
   return changes.length === 0 && !handsOver
     ? script
     : rewritten(script, [...changes, ...(handsOver ? PLAIN_HAND_OFF : [])]);

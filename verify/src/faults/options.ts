@@ -13,19 +13,19 @@ export const USAGE: string = `npm run verify:faults -- [options]
   --cells J10/1n/w,J17/1e/k   these cells
   --rows J10,J17              cells of these rows
   --columns 1n,1a             cells of these columns
-  --quick                     the cells of the run of a change: those marked so, and one for each class of fault
-  --subject holdfast,redlock  what is driven; peers are shown side by side, and never fail the run
+  --quick                     the quick run for a change: the marked cells, and at least one for each class of fault
+  --subject holdfast,redlock  the libraries to test; peers are shown side by side, and never fail the run
   --client ioredis            the client library of the liveness cells (L…): ioredis, node-redis or glide
-  --build protocol-0          plays liveness cells with a build that is kept; present,protocol-0 plays both
-  --peers                     every peer in the cells it can take, and this library in the same
-  --seconds N                 how long each cell is struck (10)
-  --minutes N                 rounds over the cells, each with a new seed, until so much time is over
-  --seed N                    of the first round (1); the same number replays a cell
-  --jobs N                    cells at once (two per core, since they mostly wait)
-  --report DIR                where index.html, verdicts.json and histories go
-  --write-docs                puts what came of --peers into verify/docs/peers-under-faults.md
-  --from DIR,DIR              with --write-docs: takes it from these reports, and runs nothing
-  --list                      names the cells and ends`;
+  --build protocol-0          runs liveness cells with a stored build; present,protocol-0 runs both
+  --peers                     every peer in the cells it can run, and Holdfast in the same cells
+  --seconds N                 how long faults strike each cell (10)
+  --minutes N                 repeats the cells for this time, each round with a new seed
+  --seed N                    the seed of the first round (1); the same number replays a cell
+  --jobs N                    cells at the same time (two per core, because they mostly wait)
+  --report DIR                the directory for index.html, verdicts.json and histories
+  --write-docs                writes the results of --peers to verify/docs/peers-under-faults.md
+  --from DIR,DIR              with --write-docs: uses these reports, and runs nothing
+  --list                      prints the cells and exits`;
 
 /** The parsed command line. */
 export interface Options {

@@ -37,7 +37,10 @@ function runsOf(model: string, property: string, rules: Readonly<Record<string, 
 
 const RUNS: readonly Run[] = [
   ...runsOf("wake-up", "woken", { NO_RECHECK: "the re-check", NO_EXPIRY: "the end of a lease" }),
-  ...runsOf("failover", "goesOn", { NO_RECHECK: "the re-check after the quiet time", NO_QUIET_END: "an end of the quiet time" }),
+  ...runsOf("failover", "goesOn", {
+    NO_RECHECK: "the re-check after the quiet time",
+    NO_QUIET_END: "an end of the quiet time",
+  }),
   ...runsOf("failover", "alone", { NO_QUIET: "the quiet time", SHORT_QUIET: "its full length" }),
 ];
 

@@ -90,7 +90,7 @@ export class ActingClients {
     Object.assign(claim, idleClaim(), { ph: "end", tok });
   }
 
-  /** A departure ends when every request is accounted for, or nothing of the claim can be left. */
+  /** A leaving claim ends when every request is accounted for, or nothing of the claim can be left. */
   goOn(next: LockState, number: number): void {
     const claim = next.claims[number] as Claim;
     const isSure = (claim.ans === 1 && claim.un === 0) || claim.dep >= LEASE_TICKS;

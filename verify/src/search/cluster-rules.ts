@@ -54,13 +54,13 @@ export const CLUSTER_CASES: readonly ClusterCase[] = [
     to: "{found and 0 or 1,",
   }),
   client("name-the-run", "a granting script is known only to servers on which it was loaded for that run", PAIR),
-  client("ask-all-masters", "a slot whose marker names another run is complete only if every master may grant", ONE_MOVE),
-  client("short-trust", "a reply about a run is valid for less time than an election takes", ONE_MOVE),
   client(
-    "no-kept-load",
-    "(an assumption) a script that was loaded for a run reaches no later master",
-    PAIR,
+    "ask-all-masters",
+    "a slot whose marker names another run is complete only if every master may grant",
+    ONE_MOVE,
   ),
+  client("short-trust", "a reply about a run is valid for less time than an election takes", ONE_MOVE),
+  client("no-kept-load", "(an assumption) a script that was loaded for a run reaches no later master", PAIR),
   client(
     "no-third-server",
     "(an assumption) no request from before a failover is redirected to where the slot has moved since",

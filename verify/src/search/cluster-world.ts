@@ -160,7 +160,7 @@ export class ClusterWorld implements World<ClusterState> {
     };
     if (found !== -1) {
       if (needsLesson === 0) return;
-      add(`${letter} teaches all masters what names the run of ${SITES[found]}`, false, (next) => {
+      add(`${letter} loads the script for the run of ${SITES[found]} on all masters`, false, (next) => {
         become(next, { needsLesson: 0 });
         for (const site of mastersOf(next)) next.knows[site] |= this.#textOf(found);
       });

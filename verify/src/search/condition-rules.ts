@@ -41,11 +41,16 @@ export const CONDITION_RULES: readonly Rule[] = [
     from: "if not handOff(inbox, nil, now) then",
     to: "if true then",
   }),
-  script("wait-goes-on", "a waiter that is no longer in any queue continues", condition(ONE_AND_ONE, { pushes: 2, delays: 0 }), {
-    script: "condition/wait",
-    from: "if again == '1' or isQueued or holder == owner then",
-    to: "if isQueued or holder == owner then",
-  }),
+  script(
+    "wait-goes-on",
+    "a waiter that is no longer in any queue continues",
+    condition(ONE_AND_ONE, { pushes: 2, delays: 0 }),
+    {
+      script: "condition/wait",
+      from: "if again == '1' or isQueued or holder == owner then",
+      to: "if isQueued or holder == owner then",
+    },
+  ),
   script("signal-queues", "a signalled waiter is in the mutex's queue", condition(ONE_AND_ONE, { delays: 0 }), {
     script: "condition/signal",
     from: "redis.call('ZADD', KEYS[3], latest + 1, waiter)",
@@ -66,11 +71,16 @@ export const CONDITION_RULES: readonly Rule[] = [
       to: "if false then",
     },
   ),
-  script("signal-by-holder", "only a holder of the mutex can signal", condition(ONE_AND_ONE, { timeouts: 1, delays: 0 }), {
-    script: "condition/signal",
-    from: "if not holds(owner, token) then",
-    to: "if false then",
-  }),
+  script(
+    "signal-by-holder",
+    "only a holder of the mutex can signal",
+    condition(ONE_AND_ONE, { timeouts: 1, delays: 0 }),
+    {
+      script: "condition/signal",
+      from: "if not holds(owner, token) then",
+      to: "if false then",
+    },
+  ),
   script(
     "signal-skips-the-dead",
     "a process that is gone is not signalled",

@@ -7,9 +7,9 @@ import { FAILOVER_CASES, FAILOVER_WORLDS, searchFailover, searchFailoverWithout 
 
 const USAGE = `node verify/dist/search/failover-main.js [options]
 
-  --world L1,K2     these worlds, of one server (L) or of a cluster (K); all if it is not said
+  --world L1,K2     only these worlds, with one server (L) or a cluster (K) (all)
   --rules           only the rules, no worlds
-  --states 3000000  a search with more states is given up
+  --states 3000000  a search with more states stops
 `;
 
 const { values } = parseArgs({

@@ -246,7 +246,7 @@ export class FailoverWorld implements World<State> {
         const next = copyOf(state);
         next.knows[home] = 1;
         (next.clients[client] as ClientState).teach = this.#off.has("ask-first") ? 0 : 3;
-        steps.push({ label: `${letter} teaches its server`, next, isFault: false, violation: undefined });
+        steps.push({ label: `${letter} loads its script on the server`, next, isFault: false, violation: undefined });
         continue;
       }
       if (view === "settled" && teach === 0) continue;

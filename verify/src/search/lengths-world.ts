@@ -179,7 +179,7 @@ export class LengthsWorld implements World<LengthsState> {
     const isAlone = seat.settled === 0 && seat.heard === 0;
     // Without the rule, the others may be asked in advance.
     if ((isAlone && seat.round !== seat.run) || (this.#off.has("ask-after-the-restart") && seat.round < 0)) {
-      add(`somebody begins to ask for ${name}`, false, (next) => {
+      add(`a client begins to ask for ${name}`, false, (next) => {
         for (const other of next.seats) Object.assign(other, { round: -1, said: -1 });
         (next.seats[at] as LengthsSeat).round = seat.run;
       });

@@ -27,7 +27,8 @@ export function brokenInState(world: Subject, state: LockState, byClock: boolean
   }
   const { capacity, tooMany } = world.setting.kind;
   if (used > capacity) return tooMany;
-  if (capacity === 1 && used === 1 && latest > oldest) return "S2: a lease is valid again after another client held the lock";
+  if (capacity === 1 && used === 1 && latest > oldest)
+    return "S2: a lease is valid again after another client held the lock";
   return undefined;
 }
 

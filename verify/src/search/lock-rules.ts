@@ -42,12 +42,11 @@ export const LOCK_RULES: readonly Rule[] = [
     { script: "mutex/extend", from: "if redis.call('GET', KEYS[1]) ~= owner then", to: "if false then" },
     { script: "mutex/extend", from: "if last and last - token ~= 0 then", to: "if false then" },
   ),
-  script(
-    "acquire-answers-again",
-    "a holder that asks again gets its grant again",
-    mutex([[1]], { timeouts: 1 }),
-    { script: "mutex/acquire", from: "if holder == owner then", to: "if false then" },
-  ),
+  script("acquire-answers-again", "a holder that asks again gets its grant again", mutex([[1]], { timeouts: 1 }), {
+    script: "mutex/acquire",
+    from: "if holder == owner then",
+    to: "if false then",
+  }),
   script("no-barging", "a newcomer takes a free lock only if nobody waits", mutex([[1], [1], [1]], { delays: 2 }), {
     script: "mutex/acquire",
     from: "if redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4], KEYS[5]) == 0 then",
@@ -69,11 +68,16 @@ export const LOCK_RULES: readonly Rule[] = [
     from: "if not handOff(inbox) then",
     to: "if true then",
   }),
-  script("leave-releases", "a waiter that leaves releases what it was granted meanwhile", mutex([[1]], { giveUps: 1 }), {
-    script: "mutex/leave",
-    from: "if redis.call('GET', KEYS[1]) == owner then",
-    to: "if false then",
-  }),
+  script(
+    "leave-releases",
+    "a waiter that leaves releases what it was granted meanwhile",
+    mutex([[1]], { giveUps: 1 }),
+    {
+      script: "mutex/leave",
+      from: "if redis.call('GET', KEYS[1]) == owner then",
+      to: "if false then",
+    },
+  ),
   script(
     "tokens-rise",
     "a token is higher than the last one, even within one microsecond",
@@ -124,12 +128,12 @@ export const LOCK_RULES: readonly Rule[] = [
   }),
   client("own-clock", "a holder checks its clock", mutex(ONE_EACH, {})),
   client("validity-from-sending", "a lease counts from before its request was sent", mutex(ONE_EACH, { delays: 2 })),
-  client("earliest-grant", "a pushed grant counts from the earliest instant at which it can have been made", mutex(ONE_EACH, { delays: 3 })),
   client(
-    "stale-grant",
-    'a grant that is older than a "wait" reply is ignored',
-    mutex(TWO_AND_ONE, { delays: 2 }),
+    "earliest-grant",
+    "a pushed grant counts from the earliest instant at which it can have been made",
+    mutex(ONE_EACH, { delays: 3 }),
   ),
+  client("stale-grant", 'a grant that is older than a "wait" reply is ignored', mutex(TWO_AND_ONE, { delays: 2 })),
   client(
     "fresh-claim",
     "every attempt has its own id",

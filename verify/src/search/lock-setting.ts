@@ -30,7 +30,7 @@ export interface LockSetting {
   readonly budget: Partial<Budget>;
   /** Whether the server's clock stops within a tick, so that timestamps repeat. */
   readonly clockStands?: boolean;
-  /** How far the server's clock goes from one script to the next, in µs; 1 by default. More than a grant reserves tokens. */
+  /** The step of the server's clock between scripts, in µs; 1 by default. Larger if grants reserve several tokens. */
   readonly stepUs?: number;
   /** The only phase in which requests may time out; by default they may in every phase. */
   readonly unansweredIn?: Phase;

@@ -12,16 +12,16 @@ import { type Bound, WORLDS } from "./worlds.js";
 
 const USAGE = `node verify/dist/search/main.js [options]
 
-  --world W1,W2        these worlds, and the rules of none; all worlds if it is not said
-  --bound small|large  how far the worlds go; small if it is not said
-  --states 2000000     a world with more states is given up as capped
-  --rules              without every rule something must be found, and with it nothing; no worlds
-  --quick              the worlds, and the rules that are missed within ${FAR_STATES} states
+  --world W1,W2        only these worlds, and no rules (all worlds)
+  --bound small|large  the size of the worlds (small)
+  --states 2000000     a search with more states stops as capped
+  --rules              every rule: a violation must be found without it, and none with it; no worlds
+  --quick              the worlds, and the rules whose absence is found within ${FAR_STATES} states
   --all                the worlds, and every rule
-  --rule ID,ID         only these rules, and the shortest way to what goes wrong without each of them; no worlds
-  --check-docs         the documents in verify/docs/ must say what was found; with --rules or --all, or both by itself
-  --write-docs         like --rules, and writes the table of verify/docs/search-missed-rules.md
-  --json FILE          what came of it, for the report
+  --rule ID,ID         only these rules, with the shortest path to a violation without each of them; no worlds
+  --check-docs         the documents in verify/docs/ must match the results; alone, it implies --all
+  --write-docs         like --rules, and writes the table in verify/docs/search-missed-rules.md
+  --json FILE          writes the results for the report
 `;
 
 const { values } = parseArgs({
@@ -144,8 +144,7 @@ async function main(): Promise<number> {
   const result = { part: "search", title: "Worlds searched", passed, failed, tookMs, facts, columns, rows, wrong };
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(result, null, 2)}\n`);
   if (ran.length > 0) say(`searched completely: ${far.ended.join(", ") || "none"}`);
-  if (far.capped.length > 0)
-    say(`NOT searched completely; no violation so far: ${far.capped.join(", ")}`);
+  if (far.capped.length > 0) say(`NOT searched completely; no violation so far: ${far.capped.join(", ")}`);
   say(`${passed} passed, ${failed} failed`);
   return failed === 0 && passed > 0 ? 0 : 1;
 }

@@ -21,7 +21,8 @@ export function isFrozen(state: LockState, place: Place | undefined): boolean {
 /**
  * A `wait` claim waits for a signal with the hold of the claim before it. A `signal` or `signal-all` claim signals
  * one or all waiters while it holds. A `steal` claim steals the lock.
- * For a mutex, the process of a `retain` claim may retain it, a `try` claim asks once without waiting, and a `pause` claim pauses the mutex.
+ * For a mutex, the process of a `retain` claim may retain it, a `try` claim asks once without waiting, and a `pause`
+ * claim pauses the mutex.
  */
 export type Role = "plain" | "wait" | "signal" | "signal-all" | "steal" | "retain" | "try" | "pause";
 

@@ -26,7 +26,11 @@ export const REENTRANT_RULES: readonly Rule[] = [
   ),
   client("count-at-once", "a nested lease is counted in the same step", reentrant(ONE_EACH, { entries: 1, delays: 0 })),
   client("loss-ends-all", "a loss ends every lease of the hold", reentrant(ONE_EACH, { entries: 1, delays: 0 })),
-  client("no-entry-when-lost", "a hold that has ended cannot be entered", reentrant(ONE_EACH, { entries: 1, delays: 1 })),
+  client(
+    "no-entry-when-lost",
+    "a hold that has ended cannot be entered",
+    reentrant(ONE_EACH, { entries: 1, delays: 1 }),
+  ),
   client("entry-keeps-token", "a nested acquire shares the hold and its token", reentrant([[1, 1]], { delays: 1 })),
   client(
     "over-with-the-last",

@@ -44,7 +44,7 @@ export class ReentrantWorld extends LockWorld<ReentrantClients> {
     for (const [number, claim] of state.claims.entries()) {
       const { late, leases } = sharedOf(claim);
       const name = this.name(number);
-      if (late > 0) add(`who entered ${name} is counted`, false, (next) => this.clients.counts(next, number));
+      if (late > 0) add(`the nested lease of ${name} is counted`, false, (next) => this.clients.counts(next, number));
       if (this.off.has("over-with-the-last") && claim.ph === "rel" && isValid(claim) && leases === 0) {
         add(`${name} is entered again`, true, () => "false loss: a released hold is reported as lost");
       }

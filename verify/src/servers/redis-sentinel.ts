@@ -181,7 +181,7 @@ function field(list: unknown, name: string): string {
 async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   const giveUpAtMs = performance.now() + PATIENCE_MS;
   while (!(await isSo())) {
-    if (performance.now() > giveUpAtMs) throw new Error(`waited in vain until ${what}`);
+    if (performance.now() > giveUpAtMs) throw new Error(`timed out waiting until ${what}`);
     await sleep(PROBE_EVERY_MS);
   }
 }

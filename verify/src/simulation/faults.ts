@@ -87,13 +87,13 @@ function strike(world: World<Member>, fault: FaultEvent): void {
       return;
     case "stall":
       world.stalls.set(process, fault);
-      inMs(ARMED_MS, "no stall any more", () => {
+      inMs(ARMED_MS, "no stall from now on", () => {
         if (world.stalls.get(process) === fault) world.stalls.delete(process);
       });
       return;
     case "crash-after-run":
       world.crashes.set(process, fault);
-      inMs(ARMED_MS, "no crash after a run any more", () => {
+      inMs(ARMED_MS, "no crash after a run from now on", () => {
         if (world.crashes.get(process) === fault) world.crashes.delete(process);
       });
       return;

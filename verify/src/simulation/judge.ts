@@ -23,7 +23,7 @@ const NOTED_MAX = 3;
 /** The judge of a run. */
 export class Judge {
   readonly violations: Violation[] = [];
-  /** Violations that do not end the run, so that their consequences are seen as well. */
+  /** Violations that do not end the run, so that their consequences are seen too. */
   readonly noted: Violation[] = [];
   /** Violations after a guarantee had ended. They are expected; a set of runs without any would be suspicious. */
   readonly excused: Violation[] = [];
@@ -204,7 +204,7 @@ export class Judge {
    * is that of the whole call.
    */
   #operationOf({ operation, callMs, lockName, process }: Attempt, granted: string, owner: string): Draft {
-    if (operation === undefined) throw new Error(`nobody called for ${granted}`);
+    if (operation === undefined) throw new Error(`no call for ${granted} is recorded`);
     if (lockName === granted) return operation;
     operation.outcome = "ok";
     operation.returnMs = this.#now();

@@ -13,18 +13,18 @@ import { playTopology, TOPOLOGIES } from "./topologies/play.js";
 
 const USAGE = `node verify/dist/simulation/main.js [--seed N | --seeds A..B] [--kind KIND] [--profile PROFILE]
   --only 1,2,3    only these sessions and faults of the seed
-  --trace         each step of each run
-  --jobs N        so many processes, each with its part of the seeds
-  --topology T    several servers: quorum (a lock on three or five), replicas (any kind, on a master that is failed over),
-                  or both; no profile then
+  --trace         prints each step of each run
+  --jobs N        N processes, each with its part of the seeds
+  --topology T    several servers: quorum (a lock on three or five), replicas (any kind, on a master with failovers), or
+                  both; not with --profile
   --grace MODE    auto (by default) or off, with replicas
-  --json FILE     the numbers, as JSON
-  --history FILE  the record of the first run that fails, or of the only one
-  --picture FILE  the same as SVG
-kinds: ${KINDS.map(({ name }) => name).join(", ")}; by default they take turns
+  --json FILE     writes the numbers as JSON
+  --history FILE  writes the records of the first failing run, or of the only run
+  --picture FILE  draws the same run as SVG
+kinds: ${KINDS.map(({ name }) => name).join(", ")}; by default they rotate
 profiles: ${PROFILES.join(", ")}; by default one seed in eight has no faults, one in eight a server that forgets,
-  one in eight only kills, one in eight only stalls, one in eight releases in the background, one in sixteen a server's clock that is set forward, and of read-write locks
-  one in sixteen steals`;
+  one in eight only kills, one in eight only stalls, one in eight releases in the background, one in sixteen a server's clock
+  that is set forward, and for read-write locks one in sixteen steals`;
 
 /** The number of failed seeds after which it stops. */
 const FAILED_MAX = 10;

@@ -38,7 +38,7 @@ export async function forceAgain({ judge, lockName }: Scene, token: number, leas
   try {
     judge.decided("S3 by token");
     if ((await leased.forceRelease?.({ token })) === true)
-      judge.violated("S3", `the hold of ${lockName} was ended by the token ${token}, which had been given back`);
+      judge.violated("S3", `the hold of ${lockName} was ended by the token ${token}, which had been released`);
   } catch (error) {
     if (!(error instanceof LockError)) throw error;
   }

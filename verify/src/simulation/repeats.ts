@@ -1,5 +1,5 @@
 /**
- * Callers of one process that acquire the same lock again and again, each soon after the previous release, so that a retained
+ * Callers of one process that acquire the same lock repeatedly, each soon after the previous release, so that a retained
  * claim serves them. The simulation treats them as a crowd. They use their own random stream.
  */
 import { FIRST_CROWD_ID } from "./crowds.js";

@@ -152,7 +152,10 @@ export class StealWatch {
         if (own > token || isOver || !(isReached || isRenewed)) continue;
         judge.decided(isReached ? "S4 in time, by message" : "S4 in time, by renewal");
         if (!lease.signal.aborted)
-          judge.violated("S4", `${lockName} was stolen at ${nowMs.toFixed(1)} ms from ${owner}, but its lease continues`);
+          judge.violated(
+            "S4",
+            `${lockName} was stolen at ${nowMs.toFixed(1)} ms from ${owner}, but its lease continues`,
+          );
       }
     });
   }
@@ -170,7 +173,8 @@ export class StealWatch {
     const thief = String(call.args[0]);
     const lockName = lockOf(call);
     judge.decided("late steals");
-    if (!this.#thieves.has(thief)) judge.violated("S5", `${thief} was told that it had stolen ${lockName}, but it had not`);
+    if (!this.#thieves.has(thief))
+      judge.violated("S5", `${thief} was told that it had stolen ${lockName}, but it had not`);
     const has = this.#holders(call, this.#observer.after);
     for (const owner of this.#holders(call, this.#observer.before).keys())
       if (!has.has(owner)) judge.violated("S3", `a late copy of the steal of ${thief} ended the hold of ${owner}`);
@@ -185,7 +189,10 @@ export class StealWatch {
       if (isOver) continue;
       judge.decided("S4 of messages");
       if (!lease.signal.aborted)
-        judge.violated("S4", `${process.name} was told that its lease of ${lockName} had ended, but the lease continues`);
+        judge.violated(
+          "S4",
+          `${process.name} was told that its lease of ${lockName} had ended, but the lease continues`,
+        );
     }
   }
 

@@ -34,7 +34,7 @@ export class Trespasser {
     this.#world = world;
     this.#random = new Random(world.setup.seed + 0.25 * 4_294_967_296);
     for (let time = 0; time < TIMES; time += 1) {
-      world.plan(this.#random.between(0, endMs), "somebody trespasses", () => this.#trespass());
+      world.plan(this.#random.between(0, endMs), "a former holder trespasses", () => this.#trespass());
     }
   }
 

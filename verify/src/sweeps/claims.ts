@@ -19,7 +19,7 @@ export function claimsByLock(history: History, kinds: ReadonlySet<Kind>): Map<st
   return groupBy(claims, ({ lease }) => lease.acquire.lockName);
 }
 
-/** Whether both belong to the same holder, for whom holding twice is no conflict. */
+/** Whether both belong to the same holder; holding twice is then not a conflict. */
 export function isSameHolder(a: LeaseClaim, b: LeaseClaim): boolean {
   if (a.lease === b.lease) return true;
   return a.lease.acquire.kind === "reentrant-mutex" && a.lease.acquire.owner === b.lease.acquire.owner;

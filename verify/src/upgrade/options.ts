@@ -14,12 +14,12 @@ export interface Options {
 export const HELP: string = `npm run verify:upgrade -- [options]
 
 Workers of the build in verify/baseline and of this tree's build contend for the same locks on one server: each alone, one
-as holder and the other as waiter, both ways, all mixed, and while they are upgraded one after the other.
+as holder and the other as waiter in both directions, both mixed, and during an upgrade one by one.
 
-  --seconds N       how long each of the six phases takes, 2 to 3600 (20)
-  --seed N          of what is drawn: how long locks are held, who is killed (1)
+  --seconds N       the duration of each of the six phases, 2 to 3600 (20)
+  --seed N          the seed for random choices: how long locks are held, which worker is killed (1)
   --mistake NAME    the new build makes a mistake, and the run must fail: ${MISTAKES.join(", ")}
-  --json FILE       also writes the sums there
+  --json FILE       also writes the sums to this file
 `;
 
 /** @throws RangeError, TypeError  invalid option */

@@ -115,7 +115,7 @@ export const manyWaiters: Injection = {
     const requests = (await requestCount(stage)) - before;
     const isCrowd = most >= Math.min(WAITERS_IN_ONE, wanted) && crowd.granted > 0;
     const proof =
-      `${most} of ${callers.length} in ${others.length + 1} processes waited at once for ${lockName}; ` +
+      `${most} of ${callers.length} in ${others.length + 1} processes waited at the same time for ${lockName}; ` +
       `${crowd.granted} were granted, ${crowd.gaveUp} gave up, ${requests} requests`;
     strikeOver(stage, "J08", "client", beganMs, isCrowd ? proof : null);
   },

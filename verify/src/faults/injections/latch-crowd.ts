@@ -54,7 +54,7 @@ export async function waitAtALatch(
   await Promise.all(all);
   const isCrowd = most >= callers.length / 2 && crowd.passed > 0;
   const proof =
-    `${most} of ${callers.length} in ${new Set(callers).size} processes waited at once for ${lockName}; ` +
-    `${crowd.passed} went on, ${crowd.gaveUp} gave up`;
+    `${most} of ${callers.length} in ${new Set(callers).size} processes waited at the same time for ${lockName}; ` +
+    `${crowd.passed} continued, ${crowd.gaveUp} gave up`;
   strikeOver(stage, "J08", "client", beganMs, isCrowd ? proof : null);
 }

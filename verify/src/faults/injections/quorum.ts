@@ -141,7 +141,11 @@ export const lostMajority: Injection = {
       word = client.lastRefusal ?? "";
       const isRight = taken === undefined && /QuorumError/.test(word) && tookMs <= leaseMs + LAST_WORD_MS + EPS_MS;
       const what = taken === undefined ? `was refused after ${tookMs.toFixed(0)} ms: ${word}` : "was granted";
-      stage.decide("L4", refusedName, isRight ? undefined : `"${refusedName}", with a minority of the servers, ${what}`);
+      stage.decide(
+        "L4",
+        refusedName,
+        isRight ? undefined : `"${refusedName}", with a minority of the servers, ${what}`,
+      );
     } finally {
       await back();
     }
@@ -210,12 +214,12 @@ export const jumpingQuiet: Injection = {
       const before = await runIdOf(server);
       await server.kill();
       await server.restart();
-      // The first client that asks records when the server restarted, and itself relies on that record.
+      // The first client that asks records the start of the time out, and relies on that record itself.
       await holder.take({ lockName: stage.newName(), leaseMs, waitMs: 0 });
       const stepped = await stepBy(stage, 1.5 * leaseMs);
       const isNew = (await runIdOf(server)) !== before;
       strikeOver(stage, "K5", server.name, beganMs, isNew && stepped !== null ? `restarted empty; ${stepped}` : null);
-      // It still believes so, and would have no majority for the next acquire.
+      // The client still keeps the server out, and would have no majority for the next acquire.
       forgotten = stage.sleep(leaseMs);
     });
     await forgotten;

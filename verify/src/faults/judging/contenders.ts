@@ -12,14 +12,14 @@ export function contention(history: History, leaseMs: number): { readonly found:
   const starved = new Set(acquires.map(({ process }) => process).filter((process) => !served.has(process)));
   for (const process of starved) {
     const records = acquires.filter((acquire) => acquire.process === process);
-    const message = `${process} asked ${records.length} times, and was never granted anything`;
+    const message = `${process} asked ${records.length} times, but was never granted anything`;
     found.push({ property: "L6", lockName: records[0]?.lockName ?? "", message, records: records.slice(-5) });
   }
   const mostMs = leaseMs + POLL_MS + EPS_MS;
   for (const [index, grant] of grants.entries()) {
     const before = grants[index - 1];
     if (before === undefined || grant.returnMs - before.returnMs <= mostMs) continue;
-    const message = `nobody was granted anything for ${(grant.returnMs - before.returnMs).toFixed(0)} ms`;
+    const message = `no client was granted anything for ${(grant.returnMs - before.returnMs).toFixed(0)} ms`;
     found.push({ property: "L2", lockName: grant.lockName, message, records: [before, grant] });
   }
   return { found, checked: grants.length };

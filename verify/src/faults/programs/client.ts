@@ -117,7 +117,7 @@ async function act(call: Call): Promise<unknown> {
     case "vanish":
       if (call.how === "exit") process.exit(0);
       setImmediate(() => {
-        throw new Error("an error that nobody catches, on purpose");
+        throw new Error("a deliberate uncaught error");
       });
       return undefined;
     case "close":

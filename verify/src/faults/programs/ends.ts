@@ -47,7 +47,7 @@ export function abortAfter(abortMs: number): { readonly signal: AbortSignal; end
   let atMs: number | undefined;
   const timer = setTimeout(() => {
     atMs = monotonicMs();
-    controller.abort(new Error("nobody waits for it any more"));
+    controller.abort(new Error("the caller aborted the wait"));
   }, abortMs);
   return {
     signal: controller.signal,

@@ -30,13 +30,13 @@ export function markClass({ outcome, cell }: CellVerdict): string {
 export function outcomeText({ outcome, cell }: CellVerdict): string {
   if (outcome === "ok" && cell.expectation === "broken") return "shown: the violation that had to appear";
   if (outcome === "ok" && cell.expectation === "reported") return "reported: nothing is promised";
-  if (outcome === "ok") return cell.expectation === "refused" ? "refused, as it has to be" : "kept";
+  if (outcome === "ok") return cell.expectation === "refused" ? "refused, as it must be" : "kept";
   const texts: Readonly<Record<Exclude<CellOutcome, "ok">, string>> = {
     violation: "VIOLATION of something promised",
     toothless: "toothless: no violation although nothing is promised",
     void: "void: the run shows nothing",
-    unknown: "unknown: the search came to no end",
-    unavailable: "not run: this machine cannot make the fault",
+    unknown: "unknown: the search did not finish",
+    unavailable: "not run: this machine cannot cause the fault",
   };
   return texts[outcome];
 }

@@ -39,15 +39,15 @@ function overview({ facts, versions, writtenAt }: ReportData, own: readonly Cell
   const figures: readonly (readonly [string, string | number])[] = [
     ["cells that passed", passed],
     ["cells that failed", failed],
-    ["cells this machine cannot run", unavailable],
+    ["cells that this machine cannot run", unavailable],
     ["runs", runs],
     ["operations", operations.toLocaleString("en")],
     ["faults that struck", faults.toLocaleString("en")],
     ["took", showDuration(facts.tookMs)],
   ];
   const set = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  return html`<p class="faint">${writtenAt}; ${set.join(", ")}; seed ${facts.seed}, ${facts.lastsMs / 1_000} s a cell,
-${facts.jobs} cells at once.</p>
+  return html`<p class="faint">${writtenAt}; ${set.join(", ")}; seed ${facts.seed}, ${facts.lastsMs / 1_000} s per cell,
+${facts.jobs} cells at the same time.</p>
 <ul class="figures">${figures.map(([name, value]) => html`<li><b>${value}</b>${name}</li>`)}</ul>`;
 }
 

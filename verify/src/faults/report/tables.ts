@@ -38,10 +38,10 @@ function mark(cell: Cell, verdicts: readonly CellVerdict[]): Html {
 export function legend(): Html {
   const meanings = [
     ["ok", "0", "promised, and kept"],
-    ["shown", "!", "not promised, and the violation appeared, as it has to"],
+    ["shown", "!", "not promised, and the violation appeared, as it must"],
     ["reported", "~", "not promised: counted only"],
     ["violation", "0", "promised, and violated"],
-    ["void", "0", "the run shows nothing, has no teeth, or came to no end"],
+    ["void", "0", "the run shows nothing, has no teeth, or did not finish"],
     ["unrun", "0", "not run"],
   ] as const;
   return html`<p>${meanings.map(([name, sign, text]) => html`<span class="mark ${name}">${sign}</span> ${text} &nbsp; `)}</p>
@@ -60,7 +60,7 @@ export function peerTable(verdicts: readonly CellVerdict[], subjects: readonly S
       return html`<tr><th class="id">${first?.cell.id ?? ""}</th><td>${first?.cell.expectation ?? ""}</td>${fields}</tr>`;
     });
   const heads = ran.map(({ name, version }) => html`<th>${name}<br><span class="faint">${version}</span></th>`);
-  return html`<div class="wide"><table><thead><tr><th>cell</th><th>we promise</th>${heads}</tr></thead>
+  return html`<div class="wide"><table><thead><tr><th>cell</th><th>promised</th>${heads}</tr></thead>
 <tbody>${rows}</tbody></table></div>
 <ul>${ran.map(({ name, version, settings }) => html`<li><b>${name} ${version}</b>: ${settings}</li>`)}</ul>`;
 }

@@ -53,7 +53,7 @@ const PROBE_EVERY_MS = 20;
 export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   const giveUpAtMs = performance.now() + PATIENCE_MS;
   while (!(await isSo())) {
-    if (performance.now() > giveUpAtMs) throw new Error(`waited in vain until ${what}`);
+    if (performance.now() > giveUpAtMs) throw new Error(`timed out waiting until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, PROBE_EVERY_MS));
   }
 }

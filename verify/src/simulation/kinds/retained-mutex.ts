@@ -31,7 +31,7 @@ function retained(scene: Scene): ReturnType<typeof exclusive> {
     released.set(world, owners.set(lease.owner, isReleased));
     return lease;
   };
-  // Without forced releases, because the next lease of a retained claim may begin before the message arrives: see docs/adr/146.
+  // No forced releases: the next lease of a retained claim may begin before the message arrives, see docs/adr/146.
   const { forceRelease: _, ...others } = lock;
   return {
     ...others,

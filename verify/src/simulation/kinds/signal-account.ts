@@ -122,7 +122,7 @@ export class SignalAccount {
   finish(): void {
     for (const [owner, { lockName, sinceMs }] of this.#debts) {
       if (this.#memberOf(owner) === undefined) continue;
-      this.#lost(`the signal that reached ${owner} on ${lockName} at ${sinceMs.toFixed(1)} ms woke nobody`);
+      this.#lost(`the signal that reached ${owner} on ${lockName} at ${sinceMs.toFixed(1)} ms woke no waiter`);
     }
   }
 

@@ -84,7 +84,11 @@ export const HANDING_OVER: readonly Tooth[] = [
       ["places-lost-in-silence", "a client that loses its places is not notified", stalled("mutex", "L2", "X3")],
       ["permits-left-marked", "a confirmation of permits leaves their mark", simulation("semaphore", "L6")],
       ["extended-permits-left-marked", "an extension of permits leaves their mark", simulation("semaphore", "L6")],
-      ["places-for-permits-kept", "a client that never confirmed its permits keeps its other places", stalled("semaphore", "L6")],
+      [
+        "places-for-permits-kept",
+        "a client that never confirmed its permits keeps its other places",
+        stalled("semaphore", "L6"),
+      ],
       [
         "places-for-permits-lost-in-silence",
         "a client that loses its places in the queue for permits is not notified",

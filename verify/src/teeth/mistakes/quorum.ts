@@ -198,7 +198,8 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "too-few-are-asked",
     bugs: [],
-    mistake: "a server that lost its memory is told the longest lease of the servers that can be asked, however few they are",
+    mistake:
+      "a server that lost its memory is told the longest lease of the servers that can be asked, however few they are",
     patches: [patch("redlock/memories.ts", "if (known(replies) < this.#majority && !areMostAlone) return;", "")],
     catcher: test(
       MEMORIES,
@@ -208,8 +209,7 @@ export const QUORUM: readonly Tooth[] = [
   {
     id: "told-with-the-vote",
     bugs: [],
-    mistake:
-      "each server is told the length of a lease only right before its vote, when others may already have voted",
+    mistake: "each server is told the length of a lease only right before its vote, when others may already have voted",
     patches: [
       patch(
         BALLOT,
