@@ -82,7 +82,7 @@ test("a lease ends with its signal, even during a forced release", () => {
   pass(2_000);
   expect(violations).toEqual([
     "S4 p0: a lease of orders ended without a report",
-    expect.stringMatching(/^S4 p0: the loss of orders was told after/),
+    expect.stringMatching(/^S4 p0: the loss of orders was reported after/),
   ]);
 });
 

@@ -56,7 +56,7 @@ describe("the judge", () => {
     const [first, second] = [grant(10, { token: 9 }), grant(20, { token: 8 })];
     expect(violations(first, exit(first, 11), second).join()).toContain('tokens of "long" fell');
     const [one, twin] = [grant(10, { token: 9 }), grant(20, { token: 9 })];
-    expect(violations(one, exit(one, 11), twin).join()).toContain("came twice");
+    expect(violations(one, exit(one, 11), twin).join()).toContain("was granted twice");
   });
 
   test("finds a lease that the server ended early, and accepts the end of one that was not renewed", () => {
