@@ -87,6 +87,12 @@ export const VERBS: Readonly<Record<string, VerbEntry>> = {
 /** Imports a verb. @throws CliError 64  there is no verb with that name */
 export async function loadVerb(name: string): Promise<Verb> {
   const load = Object.hasOwn(VERBS, name) ? VERBS[name]?.load : undefined;
-  if (load === undefined) throw usageError(`there is no verb "${name}"; holdfast help lists them`);
+  if (load === undefined) throw usageError(await noVerb(name));
   return await load();
+}
+
+async function noVerb(name: string): Promise<string> {
+  const { closestTo } = await import("./closest.js");
+  const closest = closestTo(name, Object.keys(VERBS));
+  return `there is no verb "${name}"; ${closest === undefined ? "" : `did you mean ${closest}? `}holdfast help lists them`;
 }

@@ -74,7 +74,10 @@ describe("run exits with", () => {
       "add --sentinel NAME, --cluster or --redlock",
     ],
     ["a descriptor that is not open", ["run", "a", "--status-fd", "9", "--", "true"], "9 is not open"],
-    ["a verb that does not exist", ["lock", "a"], 'there is no verb "lock"'],
+    ["a verb that does not exist", ["lock", "a"], 'there is no verb "lock"; holdfast help lists them'],
+    ["a mistyped verb", ["lss"], 'there is no verb "lss"; did you mean ls? holdfast help lists them'],
+    ["a verb with two wrong letters", ["hsitory"], "did you mean history?"],
+    ["a word too short to be a mistyped verb", ["ab"], 'there is no verb "ab"; holdfast help lists them'],
   ])("64 for %s", async (_, words, message) => {
     const { code, stderr } = await holdfast(words, env);
     expect(stderr).toMatch(/^holdfast: [^\n]*\n$/);
