@@ -1,4 +1,5 @@
 /** The list of the busiest locks: which locks it contains, their order, and their columns. */
+import { plain, shellWord } from "@holdfast/console/text";
 import { formatMs } from "../../frame/durations.js";
 import type { Column } from "../../frame/output.js";
 import { stateText } from "../../listing/columns.js";
@@ -29,6 +30,16 @@ export function hottest(locks: readonly HotLock[], order: Order, filter: string)
   return locks
     .filter((hot) => text === "" || textOf(hot).includes(text))
     .sort((a, b) => rank(a) - rank(b) || tie(a, b, order));
+}
+
+/**
+ * Returns the line that says that the filter does not search all locks, and how to search their names; undefined if it
+ * does.
+ */
+export function unsearchedNote({ locks, isComplete }: Snapshot, filter: string): string | undefined {
+  if (isComplete || filter === "") return undefined;
+  const pattern = `*${filter.replace(/[\\*?[]/g, "\\$&")}*`;
+  return `searched only ${locks.length} locks; all names, case-sensitive: holdfast ls ${plain(shellWord(pattern))}`;
 }
 
 function tie({ lock: a }: HotLock, { lock: b }: HotLock, order: Order): number {
