@@ -1,9 +1,12 @@
 /** The history, for pages and as CSV. */
 import { HISTORY_OUTCOMES, type HistoryEntry, readHistory } from "holdfast/admin";
+import { searchHistory } from "holdfast/internal";
 import type { HistoryAnswer, HistoryOutcome, HistoryRow } from "./api.js";
 import type { Backend } from "./backend.js";
 import { badRequest } from "./problem.js";
+import type { StoreLink } from "./store-link.js";
 import { publicOwner, type ViewContext } from "./views.js";
+import type { Visibility } from "./visibility.js";
 
 /** Maximum number of entries on the page of one lock. */
 const OF_A_LOCK = 200;
@@ -58,22 +61,33 @@ export function wholeOf(field: string, text: string | null, otherwise: number, m
   return number;
 }
 
-/** The matching entries, newest first. @throws errors from the library */
+/**
+ * The matching entries that the visitor may see, newest first. If the first read has too few of them, because of the
+ * kind or the visitor, a second one reads as many entries as possible.
+ *
+ * @throws HttpProblem 503  Redis is down; also errors from the library
+ */
 export async function readRows(
-  { holdfast }: Backend,
+  link: StoreLink,
   { name, part, kind, sinceMs, outcome, limit }: HistoryQuery,
-  context: ViewContext,
+  { context, visibility }: { readonly context: ViewContext; readonly visibility: Visibility },
 ): Promise<Pick<HistoryAnswer, "rows" | "isCut">> {
-  const most = Math.min(MOST, limit + 1);
-  const entries = await readHistory(holdfast, {
-    sinceMs,
-    limit: kind === undefined ? most : MOST,
-    ...(name === undefined ? {} : { name }),
-    ...(part === undefined ? {} : { pattern: containing(part) }),
-    ...(outcome === undefined ? {} : { outcome }),
-  });
-  const wanted = kind === undefined ? entries : entries.filter((entry) => entry.kind === kind);
-  return { rows: wanted.slice(0, limit).map((entry) => historyRow(entry, context)), isCut: wanted.length > limit };
+  for (let most = limit; ; most = MOST) {
+    const { entries, isComplete } = await link.use(({ holdfast }) =>
+      searchHistory(holdfast, {
+        sinceMs,
+        limit: most,
+        ...(name === undefined ? {} : { name }),
+        ...(part === undefined ? {} : { pattern: containing(part) }),
+        ...(outcome === undefined ? {} : { outcome }),
+      }),
+    );
+    const ofKind = kind === undefined ? entries : entries.filter((entry) => entry.kind === kind);
+    const seen = await visibility.among(ofKind, (entry) => entry.name, limit + 1);
+    if (!isComplete && seen.length < limit && most < MOST) continue;
+    const rows = seen.slice(0, limit).map((entry) => historyRow(entry, context));
+    return { rows, isCut: !isComplete || seen.length > limit };
+  }
 }
 
 /** The entries of one lock, for its page and its timeline. @throws errors from the library */
@@ -86,8 +100,11 @@ export async function readLockHistory(
   return entries.map((entry) => historyRow(entry, context));
 }
 
+/** What the last line of a CSV file says if entries are missing. A reader of the file sees nothing else of the answer. */
+const INCOMPLETE = "Incomplete: more entries match than this file has. Filter by name or outcome to get the others.";
+
 /** The entries as CSV. A cell that begins like a formula is turned into text, because names are untrusted. */
-export function csvOf(rows: readonly HistoryRow[]): string {
+export function csvOf({ rows, isCut }: Pick<HistoryAnswer, "rows" | "isCut">): string {
   const columns = [
     ...(["writtenAtMs", "name", "kind", "outcome", "host", "pid", "app", "token", "waitedMs", "heldMs"] as const),
     ...(["label", "reason", "by", "owner"] as const),
@@ -95,7 +112,9 @@ export function csvOf(rows: readonly HistoryRow[]): string {
   const lines = rows.map((row) =>
     columns.map((column) => cell(column === "writtenAtMs" ? new Date(row.writtenAtMs).toISOString() : row[column])),
   );
-  return [columns.map((column) => (column === "writtenAtMs" ? "when" : column)), ...lines]
+  // With as many cells as any other line, which strict readers expect.
+  const last = isCut ? [columns.map((_, at) => (at === 0 ? INCOMPLETE : ""))] : [];
+  return [columns.map((column) => (column === "writtenAtMs" ? "when" : column)), ...lines, ...last]
     .map((line) => `${line.join(",")}\r\n`)
     .join("");
 }

@@ -60,13 +60,13 @@ export const READS: Readonly<Record<string, Read>> = {
     sendJson(exchange.res, { ...stamp(core), ...(await history(core, exchange, viewer)), isKept: true });
   },
   "api/history.csv": async (core, exchange, viewer) => {
-    const { rows } = await history(core, exchange, viewer);
+    const found = await history(core, exchange, viewer);
     const headers = {
       "Content-Type": "text/csv; charset=utf-8",
       "Content-Disposition": 'attachment; filename="holdfast-history.csv"',
       "Cache-Control": "no-store",
     };
-    send(exchange.res, 200, headers, csvOf(rows));
+    send(exchange.res, 200, headers, csvOf(found));
   },
   "api/redis": async (core, { res }) => {
     // This page must also work while Redis is down.
@@ -190,11 +190,9 @@ function surveyed(link: Core["link"], options: SurveyOptions): Promise<SurveyPag
 
 async function history(core: Core, { query }: Exchange, viewer: Viewer): Promise<Awaited<ReturnType<typeof readRows>>> {
   const wanted = historyQuery(query);
-  const context = core.reader.context();
   const visibility = new Visibility(viewer);
   if (wanted.name !== undefined && !(await visibility.ofName(wanted.name))) return { rows: [], isCut: false };
-  const { rows, isCut } = await core.link.use((backend) => readRows(backend, wanted, context));
-  return { rows: await visibility.among(rows, ({ name }) => name), isCut };
+  return readRows(core.link, wanted, { context: core.reader.context(), visibility });
 }
 
 function decoded(word: string): string {

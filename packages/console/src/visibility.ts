@@ -30,11 +30,18 @@ export class Visibility {
     return isSeen;
   }
 
-  /** The items that the visitor may see. */
-  async among<Item>(items: readonly Item[], nameOf: (item: Item) => string): Promise<readonly Item[]> {
+  /** The items that the visitor may see: all, or at least the first `enough` of them. */
+  async among<Item>(
+    items: readonly Item[],
+    nameOf: (item: Item) => string,
+    enough: number = Number.POSITIVE_INFINITY,
+  ): Promise<readonly Item[]> {
     if (this.#viewer.seesAll) return items;
     const seen: Item[] = [];
-    for (const item of items) if (await this.ofName(nameOf(item))) seen.push(item);
+    for (const item of items) {
+      if (seen.length >= enough) break;
+      if (await this.ofName(nameOf(item))) seen.push(item);
+    }
     return seen;
   }
 

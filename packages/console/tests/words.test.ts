@@ -249,10 +249,10 @@ describe("the history as CSV", () => {
     const rows: HistoryRow[] = [
       { ...told, name: '=HYPERLINK("http://evil")', reason: 'a "word", or two\nlines', by: "-1+1" },
     ];
-    const [, line = ""] = csvOf(rows).split(/\r\n/);
+    const [, line = ""] = csvOf({ rows, isCut: false }).split(/\r\n/);
     expect(line).toContain(`"'=HYPERLINK(""http://evil"")"`);
-    expect(csvOf(rows)).toContain('"a ""word"", or two\nlines"');
-    expect(csvOf(rows)).toContain(",'-1+1");
+    expect(csvOf({ rows, isCut: false })).toContain('"a ""word"", or two\nlines"');
+    expect(csvOf({ rows, isCut: false })).toContain(",'-1+1");
   });
 });
 

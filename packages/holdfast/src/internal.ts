@@ -12,6 +12,7 @@ export { checkKeep, type HistoryEvent } from "./admin/history.js";
 export { unescaped } from "./admin/key-names.js";
 export { Outbox } from "./admin/outbox.js";
 export { eachOf, identitiesOf, type Place, placeOf } from "./admin/place.js";
+export { type FoundHistory, searchHistory } from "./admin/read-history.js";
 export { cursorText, KeyScan, readCursor } from "./admin/scan.js";
 export { barrierProtocol } from "./barrier/protocol.js";
 export { inspectionOf } from "./condition/protocol.js";

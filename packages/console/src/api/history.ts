@@ -39,7 +39,7 @@ export interface HistoryRow {
 /** Response of GET api/history, newest first. */
 export interface HistoryAnswer extends Stamped {
   readonly rows: readonly HistoryRow[];
-  /** True if there are more entries than the limit. */
+  /** True if more entries match, or may match, than `rows` has. The CSV then has a last line that says so. */
   readonly isCut: boolean;
   /** False if no history is recorded, or if it cannot be read here. */
   readonly isKept: boolean;

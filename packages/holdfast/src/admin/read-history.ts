@@ -68,6 +68,18 @@ export async function readHistory(
   holdfast: Holdfast,
   options: ReadHistoryOptions = {},
 ): Promise<readonly HistoryEntry[]> {
+  return (await searchHistory(holdfast, options)).entries;
+}
+
+/** The result of `searchHistory`. */
+export interface FoundHistory {
+  readonly entries: readonly HistoryEntry[];
+  /** False if there may be more entries: the search stopped at the limit, or it has read as much as it may. */
+  readonly isComplete: boolean;
+}
+
+/** Reads as `readHistory`, and says whether these are all entries. @throws as `readHistory` */
+export async function searchHistory(holdfast: Holdfast, options: ReadHistoryOptions = {}): Promise<FoundHistory> {
   const { name, pattern, sinceMs = A_DAY_MS, outcome = HISTORY_OUTCOMES, limit = 50 } = checkKnown(options, OPTIONS);
   if (name !== undefined) checkName(name);
   const glob = pattern === undefined ? undefined : readGlob(pattern);
@@ -79,7 +91,8 @@ export async function readHistory(
     throw new TypeError(`outcome must be one of ${HISTORY_OUTCOMES.join(", ")}; got ${show(wrong)}`);
   }
   const place = placeOf(holdfast);
-  const names = name === undefined ? await namesOf(place, glob?.literal ?? "") : [name];
+  const { names, hasAll } =
+    name === undefined ? await namesOf(place, glob?.literal ?? "") : { names: [name], hasAll: true };
   const chosen = glob === undefined ? names : names.filter((one) => glob.matches(one));
   const isWanted = (entry: HistoryEntry): boolean => outcomes.includes(entry.outcome);
   const identities = identitiesOf(place);
@@ -87,14 +100,13 @@ export async function readHistory(
   const isOpenWanted = OPEN_OUTCOMES.some((one) => outcomes.includes(one));
   const wish = { sinceMs, limit, isWanted, isOpenWanted };
   const each = await eachOf(chosen, AT_ONCE, (one) => historyOf(place, one, identities, wish));
-  return each
-    .flat()
-    .toSorted((one, other) => other.atMs - one.atMs)
-    .slice(0, limit);
+  const found = each.flatMap(({ entries }) => entries).toSorted((one, other) => other.atMs - one.atMs);
+  const isComplete = hasAll && found.length <= limit && each.every((one) => one.isComplete);
+  return { entries: found.slice(0, limit), isComplete };
 }
 
-/** Returns the names that have a history. @throws StoreError */
-async function namesOf(place: Place, text: string): Promise<string[]> {
+/** Returns the names that have a history, and whether these are all. @throws StoreError */
+async function namesOf(place: Place, text: string): Promise<{ readonly names: string[]; readonly hasAll: boolean }> {
   const scan = new KeyScan(place, { shape: ":history:{*", kinds: ["history"], text, includeFree: false });
   const names = new Set<string>();
   let progress = START;
@@ -106,7 +118,7 @@ async function namesOf(place: Place, text: string): Promise<string[]> {
       if (escaped !== undefined) names.add(unescaped(escaped));
     }
   }
-  return [...names];
+  return { names: [...names], hasAll: progress.isOver };
 }
 
 interface Wish {
@@ -123,8 +135,8 @@ async function historyOf(
   name: string,
   identities: Identities,
   { sinceMs, limit, isWanted, isOpenWanted }: Wish,
-): Promise<readonly HistoryEntry[]> {
-  const { events, nowMs } = await eventsOf(place, name, sinceMs, (read) => {
+): Promise<FoundHistory> {
+  const { events, nowMs, isComplete } = await eventsOf(place, name, sinceMs, (read) => {
     return entriesOf(read, () => "held").filter(isWanted).length > limit;
   });
   const open = isOpenWanted ? openIn(events) : [];
@@ -135,7 +147,8 @@ async function historyOf(
     nowMs,
   );
   const judge = (hold: Hold): OpenOutcome => (isHeld(hold) ? "held" : over.has(hold.owner) ? "expired" : "ending");
-  return entriesOf(events, judge).filter(isWanted).slice(0, limit);
+  const entries = entriesOf(events, judge).filter(isWanted);
+  return { entries: entries.slice(0, limit), isComplete: isComplete && entries.length <= limit };
 }
 
 /**
@@ -158,9 +171,10 @@ async function eventsOf(
   name: string,
   sinceMs: number,
   isEnough: (events: readonly ReadEvent[]) => boolean,
-): Promise<{ readonly events: readonly ReadEvent[]; readonly nowMs: number }> {
+): Promise<{ readonly events: readonly ReadEvent[]; readonly nowMs: number; readonly isComplete: boolean }> {
   const history = historyKey(place, name);
   let now = 0;
+  let isComplete = true;
   const from = async (store: Store): Promise<ReadEvent[]> => {
     const events: ReadEvent[] = [];
     let before = "+";
@@ -176,17 +190,24 @@ async function eventsOf(
         // An event is added after it happened, so it may be older than the range of the stream that was read.
         if (event !== undefined && event.atMs >= nowMs - sinceMs) events.push(event);
       }
-      if (words.length < 3 * PAGE || events.length >= MOST_READ || isEnough(events)) return events;
+      if (words.length < 3 * PAGE) return events;
+      if (events.length >= MOST_READ || isEnough(events)) {
+        isComplete = false;
+        return events;
+      }
       before = `(${words[words.length - 3] ?? ""}`;
     }
   };
-  if (place.stores.length === 1) return { events: await from(place.session.store), nowMs: now };
+  if (place.stores.length === 1) {
+    const events = await from(place.session.store);
+    return { events, nowMs: now, isComplete };
+  }
   // Each of several servers has the events that were recorded while it was reachable.
   const all = await Promise.allSettled(place.stores.map(from));
   const read = all.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
   const [first] = all;
   if (all.every(({ status }) => status === "rejected") && first?.status === "rejected") throw first.reason;
-  return { events: read, nowMs: now };
+  return { events: read, nowMs: now, isComplete };
 }
 
 /** Parses an event. Returns undefined for an entry that Holdfast has not written. */

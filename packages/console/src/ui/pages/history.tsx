@@ -87,6 +87,11 @@ export function HistoryPage(): JSX.Element {
           CSV
         </a>
       </search>
+      {answer?.isCut === true && (
+        <p class="note">
+          More events match than this page and the CSV file have. Filter by name or outcome to see others.
+        </p>
+      )}
       {trouble !== undefined && <p class="explain warn">{trouble}</p>}
       {answer === undefined ? (
         trouble === undefined && <Loading what="history" />
@@ -96,7 +101,7 @@ export function HistoryPage(): JSX.Element {
             rows={answer.rows.slice(0, most)}
             hasNames
             isMain
-            empty={<Empty isKept={answer.isKept} isFiltered={name + outcome !== ""} />}
+            empty={<Empty answer={answer} isFiltered={name + outcome !== ""} />}
           />
           {answer.rows.length > most && (
             <p class="note">
@@ -112,7 +117,13 @@ export function HistoryPage(): JSX.Element {
   );
 }
 
-function Empty({ isKept, isFiltered }: { readonly isKept: boolean; readonly isFiltered: boolean }): JSX.Element {
+interface EmptyProps {
+  readonly answer: HistoryAnswer;
+  readonly isFiltered: boolean;
+}
+
+function Empty({ answer: { isKept, isCut }, isFiltered }: EmptyProps): JSX.Element {
+  if (isCut) return <p class="strong">No events match among those that were read.</p>;
   if (isFiltered)
     return (
       <>
