@@ -29,6 +29,12 @@ export function mayDeadlock(rows: readonly LockRow[]): boolean {
   return rows.some(({ holderCount, waiterCount }) => holderCount > 0 && waiterCount > 0);
 }
 
+/** What the page says if the search for deadlocks, which found `n`, did not read all locks. */
+export function unsearchedText(n: number): string {
+  const more = n === 0 ? "there may be deadlocks" : "there may be more deadlocks";
+  return `Not all locks were searched, so ${more}: there are too many locks, or a server did not reply.`;
+}
+
 /** Whether the typed text is the name, either unchanged or as displayed. Control characters cannot be typed. */
 export function isNameTyped(typed: string, name: string): boolean {
   return typed === name || typed === plain(name);

@@ -4,22 +4,24 @@ import { useEffect, useState } from "preact/hooks";
 import type { DeadlockClaimView, DeadlocksAnswer, DeadlockView, LockRow } from "../../api.js";
 import { liveness } from "../live.js";
 import { get } from "../requests.js";
-import { mayDeadlock, releaseCommand } from "../summary.js";
+import { mayDeadlock, releaseCommand, unsearchedText } from "../summary.js";
 import { Copyable } from "./copy.js";
 import { lockHref, Outside, Since, Who } from "./words.js";
 
 const ASK_AGAIN_MS = 10_000;
 
-/** The section; null if there is no possible deadlock. `isCut`: there are more locks than these rows. */
+/** The section; null if all locks were searched and there is no possible deadlock. `isCut`: there are more locks than these rows. */
 export function Deadlocks({ rows, isCut }: DeadlocksProps): JSX.Element | null {
-  const found = useDeadlocks(isCut || mayDeadlock(rows));
-  if (found.length === 0) return null;
+  const { deadlocks: found, isComplete } = useDeadlocks(isCut || mayDeadlock(rows));
+  const unsearched = isComplete ? undefined : unsearchedText(found.length);
+  if (found.length === 0) return unsearched === undefined ? null : <p class="note">{unsearched}</p>;
   return (
     <section class="explain warn" aria-labelledby="deadlocks-title">
       <h2 id="deadlocks-title">{found.length === 1 ? "Possible deadlock" : `${found.length} possible deadlocks`}</h2>
       {found.map((deadlock) => (
         <Cycle key={deadlock.members[0]?.holds.owner} deadlock={deadlock} />
       ))}
+      {unsearched !== undefined && <p>{unsearched}</p>}
     </section>
   );
 }
@@ -84,19 +86,24 @@ function Claim({ claim }: { readonly claim: DeadlockClaimView }): JSX.Element {
   );
 }
 
+type Found = Pick<DeadlocksAnswer, "deadlocks" | "isComplete">;
+
+/** Nothing is said before the first search. */
+const NONE: Found = { deadlocks: [], isComplete: true };
+
 /** Loads deadlocks only while they are possible. */
-function useDeadlocks(isPossible: boolean): readonly DeadlockView[] {
-  const [found, setFound] = useState<readonly DeadlockView[]>([]);
+function useDeadlocks(isPossible: boolean): Found {
+  const [found, setFound] = useState<Found>(NONE);
   useEffect(() => {
     if (!isPossible) {
-      setFound([]);
+      setFound(NONE);
       return undefined;
     }
     let isOver = false;
     const ask = (): void => {
       if (liveness.value === "stopped" || document.hidden) return;
       get<DeadlocksAnswer>("api/deadlocks").then(
-        ({ deadlocks }) => isOver || setFound(deadlocks),
+        (answer) => isOver || setFound(answer),
         () => undefined, // the top bar already shows when the server does not answer
       );
     };
