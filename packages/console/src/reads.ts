@@ -152,6 +152,7 @@ async function locks(core: Core, { res, query }: Exchange, viewer: Viewer): Prom
   const rows = new Map<string, LockRow>();
   let cursor = query.get("cursor") || undefined;
   let lockCount = 0;
+  let unreachable = 0;
   for (;;) {
     // Not less than a page of 100: with one match to go, each request to Redis would read one lock.
     const most = Math.max(limit - rows.size, Math.min(limit, 100));
@@ -163,6 +164,7 @@ async function locks(core: Core, { res, query }: Exchange, viewer: Viewer): Prom
     // Locks that the viewer may not see must not count: otherwise the cursor would reveal that they match.
     for (const row of await visibility.rows(matching)) rows.set(row.id, row);
     lockCount += page.locks.length;
+    unreachable = page.unreachable;
     cursor = page.nextCursor;
     // A page that is not full has examined as many keys as one request may.
     const isFull = page.locks.length >= most;
@@ -173,6 +175,7 @@ async function locks(core: Core, { res, query }: Exchange, viewer: Viewer): Prom
     rows: [...rows.values()].sort(sort),
     nextCursor: cursor ?? null,
     lockCount: viewer.seesAll ? lockCount : null,
+    unreachable,
   });
 }
 

@@ -134,6 +134,8 @@ export interface LocksAnswer extends Stamped {
   readonly nextCursor: string | null;
   /** The number of locks read for this page, matching or not; null for visitors who may not see all locks. */
   readonly lockCount: number | null;
+  /** The number of servers that have not replied since the first page. Their locks are missing. */
+  readonly unreachable: number;
 }
 
 /**

@@ -14,13 +14,17 @@ export interface Search {
   readonly isReading: boolean;
   /** Whether the search ended early because enough locks match. */
   readonly isCut: boolean;
+  /** The number of servers that did not reply, so that their locks are missing. */
+  readonly unreachable: number;
 }
 
 /** Reads one page. */
-export type ReadPage = (cursor: string) => Promise<Pick<LocksAnswer, "rows" | "lockCount" | "nextCursor">>;
+export type ReadPage = (
+  cursor: string,
+) => Promise<Pick<LocksAnswer, "rows" | "lockCount" | "nextCursor" | "unreachable">>;
 
 /** The search before its first page. */
-export const UNREAD: Search = { rows: [], lockCount: 0, isReading: true, isCut: false };
+export const UNREAD: Search = { rows: [], lockCount: 0, isReading: true, isCut: false, unreachable: 0 };
 
 /** The number of matching locks at which a search ends. */
 export const ENOUGH = 1_000;
@@ -36,15 +40,27 @@ export async function* search(readPage: ReadPage): AsyncGenerator<Search, void, 
     lockCount = page.lockCount === null || lockCount === null ? null : lockCount + page.lockCount;
     cursor = page.nextCursor;
     const isReading = cursor !== null && found.size < ENOUGH;
-    yield { rows: [...found.values()], lockCount, isReading, isCut: cursor !== null && !isReading };
+    const isCut = cursor !== null && !isReading;
+    yield { rows: [...found.values()], lockCount, isReading, isCut, unreachable: page.unreachable };
   }
+}
+
+/** The sentence about servers that did not reply; undefined if all did. */
+export function unreachableText({ unreachable }: Pick<Search, "unreachable">): string | undefined {
+  if (unreachable === 0) return undefined;
+  return unreachable === 1
+    ? "1 server did not reply: its locks are missing."
+    : `${whole(unreachable)} servers did not reply: their locks are missing.`;
 }
 
 /**
  * The text that says how many locks match. While locks are being read, "none" would not be true yet, so it then says
  * only how many were read.
  */
-export function matchText(shown: number, { lockCount, isReading, isCut }: Omit<Search, "rows">): string {
+export function matchText(
+  shown: number,
+  { lockCount, isReading, isCut }: Omit<Search, "rows" | "unreachable">,
+): string {
   const more = isCut ? "+" : "";
   const n = `${whole(shown)}${more}`;
   if (isReading) {

@@ -1,7 +1,7 @@
 /** The search of the Locks page through more locks than the stream follows. */
 import { expect, it } from "vitest";
 import type { LockRow } from "../../src/api.js";
-import { matchText, type ReadPage, type Search, search, UNREAD } from "../../src/ui/search.js";
+import { matchText, type ReadPage, type Search, search, UNREAD, unreachableText } from "../../src/ui/search.js";
 import { rowOf } from "../../src/views.js";
 import { entry } from "../entries.js";
 
@@ -13,7 +13,7 @@ const pagesOf =
   async (cursor) => {
     const at = Number(cursor);
     const nextCursor = at + 1 < pages.length ? String(at + 1) : null;
-    return { rows: (pages[at] ?? []).map(named), lockCount: 10_000, nextCursor };
+    return { rows: (pages[at] ?? []).map(named), lockCount: 10_000, nextCursor, unreachable: 0 };
   };
 
 async function stepsOf(readPage: ReadPage): Promise<Search[]> {
@@ -62,4 +62,15 @@ it("a search ends at 1,000 matches, and says that there are more", async () => {
 it("a visitor who may not see all locks is not told how many there are", async () => {
   const steps = await stepsOf(async (cursor) => ({ ...(await pagesOf([], ["own"], [])(cursor)), lockCount: null }));
   expect(steps.map(textOf)).toEqual(["Reading …", "1 found so far", "1 lock matches"]);
+});
+
+it("a search says how many servers did not reply, so that their locks are missing", async () => {
+  const without = (unreachable: number) =>
+    stepsOf(async (cursor) => ({ ...(await pagesOf(["a"])(cursor)), unreachable }));
+  const texts = await Promise.all([0, 1, 2].map(async (n) => (await without(n)).map(unreachableText)));
+  expect(texts).toEqual([
+    [undefined],
+    ["1 server did not reply: its locks are missing."],
+    ["2 servers did not reply: their locks are missing."],
+  ]);
 });

@@ -15,7 +15,7 @@ import { Spark } from "../parts/spark.js";
 import { HolderCell, LockName, lockHref, Maybe, None, Outside, Quantity, Since } from "../parts/words.js";
 import { get } from "../requests.js";
 import { amend, route } from "../route.js";
-import { ENOUGH, matchText, type Search, search as searchAll, UNREAD } from "../search.js";
+import { ENOUGH, matchText, type Search, search as searchAll, UNREAD, unreachableText } from "../search.js";
 import { useStore } from "../store.js";
 import { talliesOf } from "../summary.js";
 
@@ -86,6 +86,7 @@ export function LocksPage(): JSX.Element {
   const rows = isFiltered ? [...followed, ...found].filter((row) => fits(row, nowAtMs())) : followed;
   const isReading = isPartial || search?.isReading === true;
   const lockCount = search?.lockCount === null ? null : Math.max(followed.length, search?.lockCount ?? 0);
+  const missing = search && unreachableText(search);
   const text = isFiltered
     ? matchText(rows.length, { lockCount, isReading, isCut: search?.isCut === true })
     : `${whole(followed.length)}${locks.isCut && !isPartial ? "+" : ""} ${followed.length === 1 ? "lock" : "locks"}${isPartial ? " so far" : ""}`;
@@ -113,6 +114,7 @@ export function LocksPage(): JSX.Element {
         isGrowing={isReading}
         empty={isReading ? <Loading what="locks" /> : <Empty q={q} />}
       />
+      {missing !== undefined && <p class="explain warn">{missing}</p>}
       {search?.isCut === true && <p class="note">More locks match. Narrow the filter to see them.</p>}
     </>
   );
