@@ -30,7 +30,7 @@ export function mayDeadlock(rows: readonly LockRow[]): boolean {
 }
 
 /** What the page says if the search for deadlocks, which found `n`, did not read all locks. */
-export function unsearchedText(n: number): string {
+export function partialText(n: number): string {
   const more = n === 0 ? "there may be deadlocks" : "there may be more deadlocks";
   return `Not all locks were searched, so ${more}: there are too many locks, or a server did not reply.`;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { LockRow } from "../../src/api.js";
 import { readFilter } from "../../src/filter.js";
 import { plain } from "../../src/plain.js";
-import { isNameTyped, releaseCommand, talliesOf, unsearchedText } from "../../src/ui/summary.js";
+import { isNameTyped, partialText, releaseCommand, talliesOf } from "../../src/ui/summary.js";
 
 function row(given: Partial<LockRow>): LockRow {
   return {
@@ -35,8 +35,8 @@ it("the counts of the first page equal the number of rows that their filters lis
 
 it("a search for deadlocks that did not read all locks never says that there are none", () => {
   const why = "there are too many locks, or a server did not reply.";
-  expect(unsearchedText(0)).toBe(`Not all locks were searched, so there may be deadlocks: ${why}`);
-  expect(unsearchedText(1)).toBe(`Not all locks were searched, so there may be more deadlocks: ${why}`);
+  expect(partialText(0)).toBe(`Not all locks were searched, so there may be deadlocks: ${why}`);
+  expect(partialText(1)).toBe(`Not all locks were searched, so there may be more deadlocks: ${why}`);
 });
 
 describe("the command that releases a hold", () => {

@@ -36,7 +36,7 @@ export function hottest(locks: readonly HotLock[], order: Order, filter: string)
  * Returns the line that says that the filter does not search all locks, and how to search their names; undefined if it
  * does.
  */
-export function unsearchedNote({ locks, isComplete }: Snapshot, filter: string): string | undefined {
+export function partialNote({ locks, isComplete }: Snapshot, filter: string): string | undefined {
   if (isComplete || filter === "") return undefined;
   const pattern = `*${filter.replace(/[\\*?[]/g, "\\$&")}*`;
   return `searched only ${locks.length} locks; all names, case-sensitive: holdfast ls ${plain(shellWord(pattern))}`;

@@ -12,7 +12,7 @@ import { type Interruption, listenForSignals } from "../../live/interruption.js"
 import { type Key, readKeys } from "../../live/keyboard.js";
 import { Screen } from "../../live/screen.js";
 import { formatInstant } from "../../text/instants.js";
-import { COLUMNS, hottest, ORDERS, type Order, unsearchedNote } from "./list.js";
+import { COLUMNS, hottest, ORDERS, type Order, partialNote } from "./list.js";
 import type { HotLock, Sampler, Snapshot } from "./sampler.js";
 
 const LONGEST_FILTER = 100;
@@ -82,7 +82,7 @@ export class LiveTop {
 
   /** Selects the locks of the last sample that fit on the screen, and then reads their history. */
   async #choose(): Promise<void> {
-    const fits = Math.max(1, this.#screen.rows - (this.#unsearched() === undefined ? 3 : 4));
+    const fits = Math.max(1, this.#screen.rows - (this.#partial() === undefined ? 3 : 4));
     const count = Math.min(this.#rows ?? fits, fits);
     const chosen = hottest(this.#snapshot?.locks ?? [], this.#order, this.#filter).slice(0, count);
     const known = new Map(this.#shown.map((hot) => [`${hot.lock.kind} ${hot.lock.name}`, hot.past]));
@@ -129,12 +129,12 @@ export class LiveTop {
     const list = table(fitted(COLUMNS, streams.stdout.columns ?? 80), this.#shown, { paint })
       .trimEnd()
       .split("\n");
-    const unsearched = this.#unsearched();
-    this.#screen.draw([this.#head(), this.#second(), ...(unsearched === undefined ? [] : [unsearched]), ...list]);
+    const partial = this.#partial();
+    this.#screen.draw([this.#head(), this.#second(), ...(partial === undefined ? [] : [partial]), ...list]);
   }
 
-  #unsearched(): string | undefined {
-    return this.#snapshot && unsearchedNote(this.#snapshot, this.#filter);
+  #partial(): string | undefined {
+    return this.#snapshot && partialNote(this.#snapshot, this.#filter);
   }
 
   #head(): string {

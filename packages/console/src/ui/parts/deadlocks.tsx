@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { DeadlockClaimView, DeadlocksAnswer, DeadlockView, LockRow } from "../../api.js";
 import { liveness } from "../live.js";
 import { get } from "../requests.js";
-import { mayDeadlock, releaseCommand, unsearchedText } from "../summary.js";
+import { mayDeadlock, partialText, releaseCommand } from "../summary.js";
 import { Copyable } from "./copy.js";
 import { lockHref, Outside, Since, Who } from "./words.js";
 
@@ -13,15 +13,15 @@ const ASK_AGAIN_MS = 10_000;
 /** The section; null if all locks were searched and there is no possible deadlock. `isCut`: there are more locks than these rows. */
 export function Deadlocks({ rows, isCut }: DeadlocksProps): JSX.Element | null {
   const { deadlocks: found, isComplete } = useDeadlocks(isCut || mayDeadlock(rows));
-  const unsearched = isComplete ? undefined : unsearchedText(found.length);
-  if (found.length === 0) return unsearched === undefined ? null : <p class="note">{unsearched}</p>;
+  const partial = isComplete ? undefined : partialText(found.length);
+  if (found.length === 0) return partial === undefined ? null : <p class="note">{partial}</p>;
   return (
     <section class="explain warn" aria-labelledby="deadlocks-title">
       <h2 id="deadlocks-title">{found.length === 1 ? "Possible deadlock" : `${found.length} possible deadlocks`}</h2>
       {found.map((deadlock) => (
         <Cycle key={deadlock.members[0]?.holds.owner} deadlock={deadlock} />
       ))}
-      {unsearched !== undefined && <p>{unsearched}</p>}
+      {partial !== undefined && <p>{partial}</p>}
     </section>
   );
 }
