@@ -87,7 +87,10 @@ describe("run exits with", () => {
 
   it("64 without a URL, and says how to pass one", async () => {
     const { code, stderr } = await holdfast(["run", "a", "--", "true"]);
-    expect([code, stderr]).toEqual([64, expect.stringContaining("use -r redis://HOST, or set HOLDFAST_REDIS or REDIS_URL")]);
+    expect([code, stderr]).toEqual([
+      64,
+      expect.stringContaining("use -r redis://HOST, or set HOLDFAST_REDIS or REDIS_URL"),
+    ]);
   });
 
   it("64 inside a run that holds the same name", async () => {
