@@ -146,7 +146,7 @@ export const OVER: Readonly<Record<OverReason, string>> = {
   "force-released": "it was force-released, so the lock may have been granted to another holder",
   "server-lost": "the server lost it before it expired, so the lock may have been granted to another holder",
   "max-hold": "maxHoldMs was reached, so it is no longer renewed, and the lock becomes free when it ends",
-  closing: "this Holdfast is closing, and keeps it only until its work ends or the grace period is over",
+  closing: "this Holdfast is closing, and keeps it until its work ends or the grace period is over",
   closed:
     "this Holdfast was closed and released it, or left it to expire, so the lock may have been granted to another holder",
   released: "it was already released with release(), so the lock may have been granted to another holder since",
@@ -332,7 +332,7 @@ const ANSWERS: Readonly<Record<ServerAnswer["answer"], string>> = {
   granted: "granted it",
   held: "has granted it to someone else",
   done: "agreed",
-  "not-held": "has no lease of this process",
+  "not-held": "has no such lease",
   none: "did not reply",
   error: "refused",
 };
