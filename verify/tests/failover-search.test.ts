@@ -26,7 +26,7 @@ test.each(CLUSTER_CASES.map((one) => [one.id, one] as const))(
   "in a cluster, without %s a failover breaks a promise",
   async (_, one) => {
     const { violation, trace } = await searchClusterWithout(one, 60_000);
-    expect(violation).toBe("S2: two hold at once");
+    expect(violation).toBe("S2: two holders at once");
     expect(trace.length).toBeGreaterThan(5);
   },
   120_000,

@@ -55,7 +55,7 @@ export function nameOf(owners: readonly Owner[], number: number): string {
 /** Checks S2 for what the holders rely on. */
 export function heldTwice({ claims }: ClaimsState): string | undefined {
   const holders = claims.filter(({ ph, age }) => ph === "held" && age < LEASE_TICKS);
-  return holders.length > 1 ? "S2: two hold at once" : undefined;
+  return holders.length > 1 ? "S2: two holders at once" : undefined;
 }
 
 /** The steps of callers: they begin, ask if their client may, renew and release. */

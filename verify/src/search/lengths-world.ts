@@ -92,7 +92,7 @@ export class LengthsWorld implements World<LengthsState> {
   }
 
   violation({ attempts }: LengthsState): string | undefined {
-    return attempts.filter(({ ph }) => ph === "held").length > 1 ? "S2: two hold at once" : undefined;
+    return attempts.filter(({ ph }) => ph === "held").length > 1 ? "S2: two holders at once" : undefined;
   }
 
   async steps(state: LengthsState): Promise<readonly Step<LengthsState>[]> {

@@ -47,7 +47,7 @@ function scriptOf(name: string, owner: string): string {
 /** A mutex. */
 export const mutexKind: LockKind = {
   capacity: 1,
-  tooMany: "S2: two hold at once",
+  tooMany: "S2: two holders at once",
   tooManyGiven: "S2: the server grants twice",
   call(verb, owner, _weight, token, enqueue) {
     const script = scriptOf(`mutex/${verb === "confirm" ? "extend" : verb}`, owner);

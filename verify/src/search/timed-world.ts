@@ -90,7 +90,7 @@ export class TimedWorld implements World<TimedState> {
   }
 
   violation({ attempts }: TimedState): string | undefined {
-    return attempts.filter(({ ph }) => ph === "held").length > 1 ? "S2: two hold at once" : undefined;
+    return attempts.filter(({ ph }) => ph === "held").length > 1 ? "S2: two holders at once" : undefined;
   }
 
   async steps(state: TimedState): Promise<readonly Step<TimedState>[]> {
