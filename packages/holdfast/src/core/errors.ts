@@ -278,7 +278,8 @@ export class StoreError extends LockError {
 
 /**
  * No majority of the independent servers replied in time. Grants of individual servers are released, or expire after
- * `leaseMs` at the latest on servers that cannot be reached.
+ * `leaseMs` at the latest on servers that cannot be reached. `inspect` also throws it if a majority replied, but the
+ * servers that did not reply decide whether the lock is held.
  */
 export class QuorumError extends StoreError {
   override readonly name: string = "QuorumError";

@@ -41,14 +41,21 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
       return { outcome: "read", token: reply.token, owner, leaseLeftMs: reply.leftMs < 0 ? Infinity : reply.leftMs };
     });
 
-  /** Returns the state that a majority reports. @throws QuorumError  no reply from a majority */
+  /**
+   * Returns the state that a majority reports.
+   *
+   * @throws QuorumError  no reply from a majority, or the servers that did not reply decide whether the lock is held
+   */
   const readState = async (timeoutMs: number): Promise<State> => {
     const answers = await inspectAll(timeoutMs);
     if (!isAnswered(answers)) throw quorumError(name, answers);
-    return stateOf(
-      answers.filter((answer) => answer?.outcome === "read"),
-      majority,
-    );
+    const seen = answers.filter((answer) => answer?.outcome === "read");
+    const most = Math.max(...seen.map(({ owner }) => seen.filter((other) => owner && other.owner === owner).length));
+    if (tally(most, answers.length - seen.length, answers.length) === "wait") {
+      const why = "it may be held, but too few servers replied to be sure";
+      throw quorumError(name, answers.map(asVote), { why, mayHaveRun: false });
+    }
+    return stateOf(seen, majority);
   };
 
   /** Returns whether another owner may have been granted the lock since a majority stopped holding it for the claim. */
@@ -159,6 +166,12 @@ function heldByMajority(answers: Answers<{ readonly outcome: string }>): "grante
 
 function isDecided(answers: Answers<{ readonly outcome: string }>): boolean {
   return heldByMajority(answers) !== "wait";
+}
+
+/** Converts what a server knows to the form that error reports use. */
+function asVote(answer: Answers<ServerView>[number]): Answers<{ outcome: string; restMs?: number }>[number] {
+  if (answer?.outcome !== "read") return answer;
+  return answer.owner === undefined ? { outcome: "unheld" } : { outcome: "held", restMs: answer.leaseLeftMs };
 }
 
 /** The holder is the owner that a majority reports. A grant by fewer servers is an attempt in progress. */

@@ -7,7 +7,7 @@
  * - A settled waiter accepts no grant. Whatever an attempt in progress has or gets is released.
  */
 
-import { ClosedError, StoreError } from "../core/errors.js";
+import { ClosedError, QuorumError, StoreError } from "../core/errors.js";
 import { publishAcquire, publishingEnds, publishWait } from "../core/events.js";
 import type { ResolvedOptions } from "../core/options.js";
 import { SHORTEST_CALL_MS, UncertainReply } from "../core/polling.js";
@@ -288,8 +288,10 @@ export class RedlockWaiter implements Occupant, LineMember {
       end = await this.#session.inspections.inspect(this.#protocol, { calledAtMs, timeoutMs });
     }
     // An unknown holder is not an error of the wait, but a majority that does not reply is.
-    if (end.unseen instanceof StoreError) this.#ends.failed(end.unseen);
-    else this.#ends.timedOut({ state: end.state });
+    const { state, unseen } = end;
+    const isUnsure = unseen instanceof QuorumError && unseen.answers.some(({ answer }) => answer === "held");
+    if (unseen instanceof StoreError && !isUnsure) this.#ends.failed(unseen);
+    else this.#ends.timedOut({ state });
   }
 
   #fail(error: unknown): void {
