@@ -47,17 +47,10 @@ export async function obtain(
   signal: AbortSignal,
 ): Promise<Obtained> {
   const notice = new WaitNotice(chosen, report);
-  // Locks in other formats do not publish waits, so their wait counts from the first request.
-  let hasWaited = chosen.isForeign;
-  const onWait = (): void => {
-    hasWaited = true;
-  };
-  subscribe("holdfast:wait", onWait);
   try {
-    const lease = await attempts(chosen, plan, report, signal, onWait);
-    return { lease, hasWaited };
+    const lease = await attempts(chosen, plan, report, signal, (isReported) => notice.begin(isReported));
+    return { lease, hasWaited: notice.hasBegun };
   } finally {
-    unsubscribe("holdfast:wait", onWait);
     notice.close();
   }
 }
@@ -67,7 +60,7 @@ async function attempts(
   plan: RunPlan,
   report: Report,
   signal: AbortSignal,
-  onWait: () => void,
+  onWait: (isReported: boolean) => void,
 ): Promise<Lease> {
   const startedAtMs = performance.now();
   const leftMs = (): number => Math.max(0, plan.waitMs - (performance.now() - startedAtMs));
@@ -76,9 +69,9 @@ async function attempts(
       return await attempt(chosen, plan, leftMs(), signal);
     } catch (error) {
       signal.throwIfAborted();
-      onWait();
       const resumesInMs = error instanceof StoreError ? error.resumesInMs : undefined;
       const mayPass = error instanceof StoreError && error.transient && plan.waitMs > 0 && leftMs() > 0;
+      onWait(mayPass);
       if (!mayPass) return await verdict(chosen, plan, error, signal);
       report.detail(`${plain(plan.name)}: ${error.message} Trying again.`);
       const restMs = resumesInMs === undefined ? pauseMs : Math.min(resumesInMs, LONGEST_GRACE_SLEEP_MS);
@@ -167,19 +160,30 @@ class WaitNotice {
   readonly #chosen: SoughtLock;
   readonly #report: Report;
   readonly #timers: readonly NodeJS.Timeout[];
-  readonly #onWait = (): void => void this.#sendEvent();
+  readonly #onWait = (): void => this.begin();
   #isOver = false;
-  #hasSentEvent = false;
+  #hasBegun = false;
 
   constructor(chosen: SoughtLock, report: Report) {
     this.#chosen = chosen;
     this.#report = report;
     this.#timers = [
-      // Locks in other formats do not publish waits.
-      setTimeout(this.#onWait, FIRST_RETRY_MS),
+      ...(chosen.isForeign ? [setTimeout(this.#onWait, FIRST_RETRY_MS)] : []),
       setTimeout(() => void this.#showNotice(), NOTICE_AFTER_MS),
     ];
     subscribe("holdfast:wait", this.#onWait);
+  }
+
+  /** Whether the run waits. Locks in other formats do not publish waits, so their wait counts from the first request. */
+  get hasBegun(): boolean {
+    return this.#hasBegun || this.#chosen.isForeign;
+  }
+
+  /** Records that the first request did not get the lock, and reports that once, unless the run does not go on. */
+  begin(isReported = true): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    if (isReported && this.#report.isTalkative) void this.#sendEvent();
   }
 
   close(): void {
@@ -189,8 +193,6 @@ class WaitNotice {
   }
 
   async #sendEvent(): Promise<void> {
-    if (this.#hasSentEvent || !this.#report.isTalkative) return;
-    this.#hasSentEvent = true;
     const seen = await this.#inspect();
     if (!this.#isOver) {
       this.#report.event("waiting", { holder: holderJson(seen?.holders[0]), waiters: seen?.waiterCount ?? null });
