@@ -121,16 +121,27 @@ async function goWrong(clients: readonly Program[], { say, redlock }: Incident):
   const [brief, quorum] = [clients[LOSING] as Program, clients[CLIENTS - 1] as Program];
   const ordinary = { leaseMs: HALF_AN_HOUR_MS };
   const holders = clients.slice(1, -1);
+  const servers = ["--redlock", ...redlock.flatMap(({ url }) => ["-r", url])];
+  const isOnAll = async (name: string): Promise<boolean> =>
+    (await say("show", name, ...servers)).stdout.includes("held on 3 of 3 servers");
+  // Servers that have just started grant nothing until the lease of the first request would have ended, and a lease does
+  // not wait for all of them. It must be on all, because one of them is killed below.
+  const holdOnAll = async (): Promise<void> => {
+    let tries = 0;
+    await vi.waitUntil(async () => {
+      tries += 1;
+      await quorum.call("hold", { names: [`first ${tries}`], leaseMs: BRIEF_MS });
+      return await isOnAll(`first ${tries}`);
+    }, PATIENCE);
+    await quorum.call("hold", { names: ["ledger"], ...ordinary, label: "close of day" });
+    await vi.waitUntil(() => isOnAll("ledger"), PATIENCE);
+  };
   const orders = holders.map((client, i) => {
     const [from, to] = [i, i + 1].map((part) => Math.round((part * LOCKS) / holders.length)) as [number, number];
     const names = Array.from({ length: to - from }, (_, n) => `order:${String(from + n).padStart(5, "0")}`);
     return client.call("hold", { names, ...ordinary });
   });
-  // Servers that have just started grant nothing until the lease of the first request would have ended.
-  const ledger = quorum
-    .call("hold", { names: ["first"], leaseMs: BRIEF_MS })
-    .then(() => quorum.call("hold", { names: ["ledger"], ...ordinary, label: "close of day" }));
-  await Promise.all([...orders, ledger]);
+  await Promise.all([...orders, holdOnAll()]);
 
   await dying.call("hold", { names: ["report:daily"], ...ordinary, label: "yesterday" });
   await one.call("wait", { name: "report:daily", ...ordinary, label: "invoices" });
