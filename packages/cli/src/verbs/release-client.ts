@@ -54,6 +54,8 @@ export async function releaseClient(call: Call, clientId: string, reason: string
     const all = await clients(connection.holdfast, { locks });
     const client = all.find((one) => one.clientId === clientId);
     const holds = holdsOf(locks, clientId);
+    for (const { name, unreadable } of locks)
+      if (unreadable?.mayBeHeld) notify(call.streams, common, `${plain(name)} is left out: ${unreadable.reason}`);
     if (client === undefined || holds.length === 0) {
       report(call, [], `${plain(clientId)} holds no lock; nothing was released`);
       return EXIT.no;
@@ -127,7 +129,7 @@ async function releaseAll(
     const released = (await lockOf(holdfast, lock)?.forceRelease({ owner, reason, by })) === true;
     outcomes.push({ ...hold, released });
     if (!released) {
-      notify(streams, common, `${plain(lock.name)} is no longer held by it`);
+      notify(streams, common, `${plain(lock.name)} is no longer held by this client`);
       continue;
     }
     const trouble = await recordDeed(holdfast, {

@@ -3,9 +3,9 @@
  * the next one; or all locks of a client.
  */
 
-import { plain } from "@holdfast/console/text";
+import { plain, unreadableSentence } from "@holdfast/console/text";
 import type { Holder } from "holdfast";
-import { EXIT, usageError } from "../frame/exit-codes.js";
+import { CliError, EXIT, usageError } from "../frame/exit-codes.js";
 import { jsonLine, notify } from "../frame/output.js";
 import { isGiven, nameOf, textOf, wholeOf } from "../frame/values.js";
 import type { Call, Connection, Verb } from "../frame/verb.js";
@@ -99,6 +99,7 @@ function whoseOf({ values }: Call): Whose | undefined {
 async function chosen(call: Call, name: string, found: readonly Found[], atMs: number): Promise<Whose | undefined> {
   const holders = found.flatMap(({ entry }) => entry.holders);
   const [holder, second] = holders;
+  if (holder === undefined) refuseUnreadable(name, found);
   if (holder === undefined) {
     report(
       call,
@@ -120,6 +121,14 @@ async function chosen(call: Call, name: string, found: readonly Found[], atMs: n
   return undefined;
 }
 
+/** @throws CliError 65, 69  the lock cannot be read, so it is unknown whether it is held */
+function refuseUnreadable(name: string, found: readonly Found[]): void {
+  const entry = found.map((one) => one.entry).find(({ unreadable }) => unreadable !== undefined);
+  if (entry === undefined) return;
+  const code = entry.unreadable?.mayBeHeld ? EXIT.unreachable : EXIT.otherKind;
+  throw new CliError(code, `nothing was released: ${plain(name)} ${unreadableSentence(entry)}`);
+}
+
 async function take(
   call: Call,
   connection: Connection,
@@ -139,6 +148,7 @@ async function take(
   const holders = after.flatMap(({ entry }) => entry.holders);
   if (!isReleased) {
     const [holder] = holders;
+    if (holder === undefined) refuseUnreadable(name, after);
     const now = holder === undefined ? "is not held" : `is held by ${holderSentence(holder, atMs)}`;
     report(call, { released: false, holder, next: undefined }, `${plain(name)} ${now}; nothing was released`);
     return EXIT.no;
@@ -195,6 +205,7 @@ async function publishForced(
 
 function nextText(next: Holder | undefined, after: readonly Found[]): string {
   if (next !== undefined) return `next is ${plain(whoIs(next))}${tokenText(next)}`;
+  if (after.some(({ entry }) => entry.unreadable !== undefined)) return "whether it is held again is unknown";
   const isPaused = after.some(({ entry }) => entry.pause !== undefined);
   return isPaused ? "it is paused, so it is not granted" : "no client waits";
 }

@@ -138,6 +138,21 @@ describe("on independent servers", () => {
     expect(page.stdout).toContain(
       "servers  held on 2 of 3 servers, a majority; 1 did not reply. It is lost if one more fails\n",
     );
+    // One of two servers holds it, and the third may hold it as well. So it must not be called free.
+    await servers[0]?.command("SET", "hf:redlock:{maybe}", "other/1/x", "PX", "300000");
+    const asked = [
+      ["show", "maybe"],
+      ["show", "maybe", "-q"],
+      ["ls", "maybe"],
+    ];
+    const said = await Promise.all(asked.map((words) => place.say(...words, ...patience)));
+    expect(said.map(({ code }) => code)).toEqual([0, 69, 0]);
+    const why =
+      "cannot be read: it may be held, but too few servers replied to be sure: server 0 has a holder, server 1";
+    expect(said[0]?.stdout).toContain(why);
+    expect(said[2]?.stderr).toContain(why);
+    const release = await place.say("release", "maybe", "--force", "--yes", "-m", "why", ...patience);
+    expect([release.code, release.stdout + release.stderr]).toEqual([69, expect.stringContaining("it may be held")]);
     expect(after.checks).toHaveLength(3);
     expect(after.checks.filter(({ status }) => status === "finding")).toMatchObject([
       { node: `127.0.0.1:${ports[2]}`, severity: "warning" },

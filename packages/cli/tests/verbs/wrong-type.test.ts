@@ -48,6 +48,11 @@ it("ls, top, show and pause still work and name a key of the wrong type; doctor 
 
   const paused = await stage.say("pause", "a list", "-m", "why");
   expect([paused.code, paused.stderr]).toEqual([65, expect.stringContaining(`UNLINK '${LIST}'`)]);
+  const released = await stage.say("release", "a list", "--force", "--yes", "-m", "why");
+  expect([released.code, released.stderr]).toEqual([
+    65,
+    expect.stringContaining("nothing was released: a list cannot be"),
+  ]);
   expect(await stage.say("pause", "held", "-m", "why")).toMatchObject({ code: 0 });
 
   const doctor = await stage.say("doctor", "--only", "leftovers", "--for", "60s");

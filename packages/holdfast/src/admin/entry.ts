@@ -126,8 +126,13 @@ export interface LockEntry {
    */
   readonly unreadable?: {
     readonly keys: readonly string[];
-    /** What the server replied, if it refused to read the lock for another reason. `keys` is then empty. */
+    /**
+     * Why it cannot be read, if not because of its keys: what a server that refused has replied, or which servers hold a
+     * Redlock that may also be held on servers that did not reply. `keys` is then empty.
+     */
     readonly reason?: string;
+    /** Present if it is a Redlock that may be held: servers that did not reply decide that. */
+    readonly mayBeHeld?: true;
   };
   /**
    * Present if the lock belongs to clients that connect in another way, so that this Holdfast sees only a part of it and

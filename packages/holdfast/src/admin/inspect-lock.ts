@@ -48,7 +48,7 @@ export interface Inspected {
   readonly entry: LockEntry;
   /** Whether the first key of the lock exists. Lists find the lock by this key. */
   readonly hasFirstKey: boolean;
-  /** The error of a server that refused to read the lock. */
+  /** Why the lock cannot be read: a server refused, or servers that did not reply decide whether it is held. */
   readonly refusal?: unknown;
 }
 
@@ -60,7 +60,7 @@ interface At extends Pick<Place, "prefix" | "timeoutMs"> {
 /**
  * Inspects a lock. One that cannot be read is reported as broken, so that it does not hide other locks.
  *
- * @throws StoreError, QuorumError  a server did not reply
+ * @throws StoreError, QuorumError  a server, or a majority of several, did not reply
  */
 export async function inspectLock(place: Place, whose: Whose, identities: Identities): Promise<Inspected> {
   try {

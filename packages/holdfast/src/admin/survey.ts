@@ -182,7 +182,7 @@ async function examine(
   ]);
   const awaited = inspected.flatMap((one) => ("unreadable" in one || one.waiterCount === 0 ? [] : [one]));
   const wrong = inspected.flatMap((one) => ("unreadable" in one ? [one.unreadable] : []));
-  const { keys = [] } = entry.unreadable ?? {};
+  const { keys = [], mayBeHeld } = entry.unreadable ?? {};
   // No key decides which page lists an unreadable lock, so it may appear twice. The filter `holder` does not apply to
   // it because its holders are unknown.
   if (keys.length + wrong.length > 0) return withConditions(brokenEntry(whose, [...keys, ...wrong]), awaited);
@@ -196,7 +196,7 @@ async function examine(
   if (!isListedHere) return undefined;
   const lock = withConditions(entry, awaited);
   if (lock.state === "free" && !includeFree) return undefined;
-  return holder === "" || lock.holders.some((one) => isNamed(one, holder)) ? lock : undefined;
+  return holder === "" || mayBeHeld || lock.holders.some((one) => isNamed(one, holder)) ? lock : undefined;
 }
 
 function isNamed({ host, pid, clientName, owner, label }: LockEntry["holders"][number], text: string): boolean {

@@ -1,15 +1,20 @@
 /**
- * Reports locks that cannot be read. One of their keys has a different Redis type than Holdfast expects, for example because
- * another program has written it, or the Redis user may not read it. All other locks are listed as usual.
+ * Reports locks that cannot be read. One of their keys has a different Redis type than Holdfast expects, for example
+ * because another program has written it, or the Redis user may not read it, or servers that did not reply decide whether
+ * a Redlock is held. All other locks are listed as usual.
  */
 
 import { call } from "../core/call.js";
 import { QuorumError, StoreError } from "../core/errors.js";
 import { adminWaiters } from "../generated/admin.js";
+import { UNDECIDED } from "../redlock/decision.js";
 import type { LockEntry, LockKind } from "./entry.js";
 import { keysOf, type Trace } from "./key-names.js";
 import { isMistyped } from "./mistyped.js";
 import type { Place } from "./place.js";
+
+/** What a server knows of a Redlock that may be held. All other answers mean that it did not reply. */
+const SAID: Readonly<Record<string, string>> = { held: "has a holder", "not-held": "has none" };
 
 /** Returns the entry of an unreadable lock. @param keys  the keys that have, or may have, an unexpected type */
 export function brokenEntry(
@@ -38,13 +43,20 @@ export function brokenEntry(
 }
 
 /**
- * Returns the entry of a lock that a server refuses to read, for example because the Redis user may not read its keys.
- * Undefined for any other error: the server did not reply, so a list cannot continue.
+ * Returns the entry of a lock that a server refuses to read, for example because the Redis user may not read its keys,
+ * or of a Redlock that may be held on servers that did not reply. Undefined for any other error: the server did not
+ * reply, so a list cannot continue.
  */
 export function refusedEntry(whose: Pick<Trace, "kind" | "name" | "key">, error: unknown): LockEntry | undefined {
-  if (!(error instanceof StoreError) || error instanceof QuorumError || error.transient) return undefined;
-  const { cause } = error;
-  const reason = cause instanceof Error ? cause.message : String(cause ?? error.message);
+  if (!(error instanceof StoreError)) return undefined;
+  if (error instanceof QuorumError && error.answers.some(({ answer }) => answer === "held")) {
+    const said = error.answers.map(({ server, answer }) => `server ${server} ${SAID[answer] ?? "did not reply"}`);
+    const reason = `${UNDECIDED}: ${said.join(", ")}`;
+    return { ...brokenEntry(whose, []), unreadable: { keys: [], reason, mayBeHeld: true } };
+  }
+  if (error instanceof QuorumError || error.transient) return undefined;
+  const { cause, message } = error;
+  const reason = cause instanceof Error ? cause.message : String(cause ?? message);
   return { ...brokenEntry(whose, []), unreadable: { keys: [], reason: reason.split("\n")[0] ?? "" } };
 }
 

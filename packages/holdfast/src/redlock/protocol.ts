@@ -5,10 +5,13 @@ import type { Claim, LockProtocol, NotHeld, State } from "../core/protocol.js";
 import { parseOwner } from "../core/protocol.js";
 import { redlockExtend, redlockInspect, redlockRelease } from "../generated/redlock.js";
 import type { Ballot } from "./ballot.js";
-import { quorumOf, tally } from "./decision.js";
+import { quorumOf, tally, UNDECIDED } from "./decision.js";
 import { informedRun } from "./memories.js";
 import type { Quorum } from "./quorum.js";
 import { type Answers, askAll, count, failure, isAnswered, quorumError, type RedlockPlace } from "./servers.js";
+
+/** How long an inspection waits before it reads an undecided lock again, in ms. An attempt takes a few round trips. */
+const AGAIN_MS = 100;
 
 /** A claim of one attempt, with that attempt. */
 export interface BallotClaim extends Claim {
@@ -47,15 +50,21 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
    * @throws QuorumError  no reply from a majority, or the servers that did not reply decide whether the lock is held
    */
   const readState = async (timeoutMs: number): Promise<State> => {
-    const answers = await inspectAll(timeoutMs);
-    if (!isAnswered(answers)) throw quorumError(name, answers);
-    const seen = answers.filter((answer) => answer?.outcome === "read");
-    const most = Math.max(...seen.map(({ owner }) => seen.filter((other) => owner && other.owner === owner).length));
-    if (tally(most, answers.length - seen.length, answers.length) === "wait") {
-      const why = "it may be held, but too few servers replied to be sure";
-      throw quorumError(name, answers.map(asVote), { why, mayHaveRun: false });
+    const { runtime } = session;
+    const startedAtMs = runtime.monotonicMs();
+    let answers = await inspectAll(timeoutMs);
+    const leftMs = timeoutMs - (runtime.monotonicMs() - startedAtMs) - AGAIN_MS;
+    if (isUndecided(answers) && leftMs > 0) {
+      // An attempt that is in progress looks the same, and will soon be over.
+      await new Promise<void>((resolve) => void runtime.startTimer(resolve, AGAIN_MS, true));
+      answers = await inspectAll(leftMs);
     }
-    return stateOf(seen, majority);
+    if (!isAnswered(answers)) throw quorumError(name, answers);
+    if (isUndecided(answers)) throw quorumError(name, answers.map(asVote), { why: UNDECIDED, mayHaveRun: false });
+    return stateOf(
+      answers.filter((answer) => answer?.outcome === "read"),
+      majority,
+    );
   };
 
   /** Returns whether another owner may have been granted the lock since a majority stopped holding it for the claim. */
@@ -166,6 +175,13 @@ function heldByMajority(answers: Answers<{ readonly outcome: string }>): "grante
 
 function isDecided(answers: Answers<{ readonly outcome: string }>): boolean {
   return heldByMajority(answers) !== "wait";
+}
+
+/** Whether the servers that did not reply decide whether an owner has a majority. */
+function isUndecided(answers: Answers<ServerView>): boolean {
+  const owners = answers.flatMap((answer) => (answer?.outcome === "read" ? [answer.owner] : []));
+  const votes = owners.map((owner) => (owner === undefined ? 0 : owners.filter((other) => other === owner).length));
+  return tally(Math.max(0, ...votes), answers.length - owners.length, answers.length) === "wait";
 }
 
 /** Converts what a server knows to the form that error reports use. */

@@ -114,7 +114,7 @@ function reportOf(
 }
 
 /**
- * Creates the error for a request without replies from a majority.
+ * Creates the error for a request whose replies are too few, or do not decide.
  *
  * @param facts  `why` the request failed, and whether it may have run. By default, both follow from the answers
  */

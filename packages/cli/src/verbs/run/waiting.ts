@@ -6,7 +6,7 @@
  */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { plain } from "@holdfast/console/text";
-import { AcquireTimeoutError, type Inspection, type Lease, PausedError, StoreError } from "holdfast";
+import { AcquireTimeoutError, type Lease, PausedError, QuorumError, StoreError } from "holdfast";
 import { formatMs, sleep } from "../../frame/durations.js";
 import type { RunPlan } from "./flags.js";
 import type { ChosenLock } from "./lock-of.js";
@@ -29,7 +29,7 @@ const NOTICE_AFTER_MS = 2_000;
 /** A lease, and whether the run had to wait for it. */
 export interface Obtained {
   readonly lease: Lease;
-  /** False if the first request was granted. The duration of that request is not a wait. */
+  /** False if the first request was granted, unless that took long. A short request is not a wait. */
   readonly hasWaited: boolean;
 }
 
@@ -169,7 +169,10 @@ class WaitNotice {
     this.#report = report;
     this.#timers = [
       ...(chosen.isForeign ? [setTimeout(this.#onWait, FIRST_RETRY_MS)] : []),
-      setTimeout(() => void this.#showNotice(), NOTICE_AFTER_MS),
+      setTimeout(() => {
+        this.begin();
+        void this.#showNotice();
+      }, NOTICE_AFTER_MS),
     ];
     subscribe("holdfast:wait", this.#onWait);
   }
@@ -179,7 +182,7 @@ class WaitNotice {
     return this.#hasBegun || this.#chosen.isForeign;
   }
 
-  /** Records that the first request did not get the lock, and reports that once, unless the run does not go on. */
+  /** Records that the run waits: no grant, or no reply for long. Reports that once, unless the run does not go on. */
   begin(isReported = true): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
@@ -193,7 +196,7 @@ class WaitNotice {
   }
 
   async #sendEvent(): Promise<void> {
-    const seen = await this.#inspect();
+    const seen = await this.#chosen.lock.inspect().catch(() => undefined);
     if (!this.#isOver) {
       this.#report.event("waiting", { holder: holderJson(seen?.holders[0]), waiters: seen?.waiterCount ?? null });
     }
@@ -201,18 +204,21 @@ class WaitNotice {
 
   async #showNotice(): Promise<void> {
     if (!this.#report.isTalkative) return;
-    const [seen, nowMs] = await Promise.all([this.#inspect(), this.#chosen.serverNowMs()]);
+    let isUndecided = false;
+    const looking = this.#chosen.lock.inspect().catch((error: unknown) => {
+      // Enough servers answer, but not enough to tell whether a Redlock is held.
+      isUndecided = error instanceof QuorumError && error.answers.some(({ answer }) => answer === "held");
+      return undefined;
+    });
+    const [seen, nowMs] = await Promise.all([looking, this.#chosen.serverNowMs()]);
     if (this.#isOver) return;
     const { kind, lock } = this.#chosen;
     const { name } = lock;
-    if (seen === undefined) this.#report.say(`waiting for ${plain(name)}: Redis does not answer`);
+    if (isUndecided) this.#report.say(`waiting for ${plain(name)}, which may be held: some servers do not answer`);
+    else if (seen === undefined) this.#report.say(`waiting for ${plain(name)}: Redis does not answer`);
     else if (seen.pause !== undefined) this.#report.say(`waiting: ${pausedMessage(name, seen.pause, nowMs)}`);
     else if (seen.holders.length === 0) this.#report.say(ungrantedMessage(name, kind));
     else this.#report.say(`waiting: ${heldMessage(name, seen.holders[0], nowMs)}${ahead(seen.waiterCount)}`);
-  }
-
-  #inspect(): Promise<Inspection | undefined> {
-    return this.#chosen.lock.inspect().catch(() => undefined);
   }
 }
 

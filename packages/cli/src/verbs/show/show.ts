@@ -17,7 +17,8 @@ Shows one lock: its state, every holder with token and owner (for holdfast
 release), the waiters in the order in which they are served, permits, a
 pause, and the last lines of its history.
 
-  -q, --quiet             print nothing; exit code 0 if it is held, 1 if not
+  -q, --quiet             print nothing; exit code 0 if it is held, 1 if not,
+                          69 if that is unknown
       --conditions        also who waits for conditions of the mutex. Scans
                           all keys of the database (the Redis user needs
                           SCAN)
@@ -46,7 +47,8 @@ export const show: Verb = {
     try {
       if (common.isQuiet) {
         const found = await findLocks(connection.holdfast, common, name);
-        return found.some(({ entry }) => entry.holders.length > 0) ? EXIT.done : EXIT.no;
+        if (found.some(({ entry }) => entry.holders.length > 0)) return EXIT.done;
+        return found.some(({ entry }) => entry.unreadable?.mayBeHeld) ? EXIT.unreachable : EXIT.no;
       }
       const read = (): Promise<View> => viewOf(call, connection, name);
       if (everyMs !== undefined) return await watch(call, everyMs, read);
