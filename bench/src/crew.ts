@@ -54,6 +54,17 @@ export class Crew {
     return crew;
   }
 
+  /** Starts the processes and prepares them. Ends them if that fails: they would keep this process alive. */
+  static async prepared<Result>(options: CrewOptions, prepare: (crew: Crew) => Promise<Result>): Promise<Result> {
+    const crew = await Crew.start(options);
+    try {
+      return await prepare(crew);
+    } catch (error) {
+      await crew.end();
+      throw error;
+    }
+  }
+
   /** The process ids of the workers. */
   get pids(): readonly number[] {
     return this.#children.flatMap(({ pid }) => pid ?? []);

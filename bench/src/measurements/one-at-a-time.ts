@@ -14,8 +14,11 @@ export const TIMES: readonly Figure[] = [
 ];
 
 /** Starts the process and warms it up. */
-export async function oneAtATime(name: string, connection: Connection, seconds: number): Promise<Prepared> {
-  const crew = await Crew.start({ name, connection, processes: 1 });
+export function oneAtATime(name: string, connection: Connection, seconds: number): Promise<Prepared> {
+  return Crew.prepared({ name, connection, processes: 1 }, (crew) => warmedUp(crew, seconds));
+}
+
+async function warmedUp(crew: Crew, seconds: number): Promise<Prepared> {
   const times = async (): Promise<Times | undefined> =>
     (await crew.all<Times>(() => ({ task: "one-at-a-time", seconds }), seconds * 1_000))[0];
   // Several in parallel, so that the code is compiled sooner.

@@ -25,23 +25,23 @@ export const parallel: Measurement = {
   entries: (adapters) =>
     entriesOf(
       adapters,
-      async ({ name }, { connection, seconds }) => {
-        const crew = await Crew.start({ name, connection, processes: 1 });
-        const pairs = async (forSeconds: number): Promise<PairsDone> => {
-          const order = { task: "pairs", seconds: forSeconds, parallel: PARALLEL } as const;
-          const [done] = await crew.all<PairsDone>(() => order, forSeconds * 1_000);
-          return done as PairsDone; // one process, one reply
-        };
-        await warmUp(async () => (await pairs(WARM_UP_SECONDS)).pairs);
-        return {
-          async run() {
-            const { pairs: count, tookMs, processorUs } = await pairs(seconds);
-            return { values: [(count / tookMs) * 1_000, processorUs / count] };
-          },
-          pids: crew.pids,
-          close: () => crew.end(),
-        };
-      },
+      ({ name }, { connection, seconds }) =>
+        Crew.prepared({ name, connection, processes: 1 }, async (crew) => {
+          const pairs = async (forSeconds: number): Promise<PairsDone> => {
+            const order = { task: "pairs", seconds: forSeconds, parallel: PARALLEL } as const;
+            const [done] = await crew.all<PairsDone>(() => order, forSeconds * 1_000);
+            return done as PairsDone; // one process, one reply
+          };
+          await warmUp(async () => (await pairs(WARM_UP_SECONDS)).pairs);
+          return {
+            async run() {
+              const { pairs: count, tookMs, processorUs } = await pairs(seconds);
+              return { values: [(count / tookMs) * 1_000, processorUs / count] };
+            },
+            pids: crew.pids,
+            close: () => crew.end(),
+          };
+        }),
       withoutFairness,
       true,
     ),

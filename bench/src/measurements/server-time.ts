@@ -29,25 +29,25 @@ export const serverTime: Measurement = {
   entries: (adapters) =>
     entriesOf(
       adapters,
-      async ({ name }, { connection, seconds, server: { control } }) => {
-        const crew = await Crew.start({ name, connection, processes: 1 });
-        const pairsFor = async (runSeconds: number): Promise<number> => {
-          const order = { task: "pairs", seconds: runSeconds, parallel: PARALLEL } as const;
-          const [done] = await crew.all<PairsDone>(() => order, runSeconds * 1_000);
-          return done?.pairs ?? Number.NaN;
-        };
-        await pairsFor(seconds);
-        const shares = await sharesFromClients(connection.port, () => pairsFor(WATCH_SECONDS));
-        return {
-          async run() {
-            await control.config("RESETSTAT");
-            const pairs = await pairsFor(seconds);
-            const { calls, us } = totalOf(await control.info("commandstats"), shares);
-            return { values: [us / pairs, calls / pairs] };
-          },
-          close: () => crew.end(),
-        };
-      },
+      ({ name }, { connection, seconds, server: { control } }) =>
+        Crew.prepared({ name, connection, processes: 1 }, async (crew) => {
+          const pairsFor = async (runSeconds: number): Promise<number> => {
+            const order = { task: "pairs", seconds: runSeconds, parallel: PARALLEL } as const;
+            const [done] = await crew.all<PairsDone>(() => order, runSeconds * 1_000);
+            return done?.pairs ?? Number.NaN;
+          };
+          await pairsFor(seconds);
+          const shares = await sharesFromClients(connection.port, () => pairsFor(WATCH_SECONDS));
+          return {
+            async run() {
+              await control.config("RESETSTAT");
+              const pairs = await pairsFor(seconds);
+              const { calls, us } = totalOf(await control.info("commandstats"), shares);
+              return { values: [us / pairs, calls / pairs] };
+            },
+            close: () => crew.end(),
+          };
+        }),
       (adapter) => (adapter.role === "local" ? "it has no server" : withoutFairness(adapter)),
     ),
 
