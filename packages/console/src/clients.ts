@@ -7,9 +7,6 @@ import { clientIdOf, holdersOf, type ViewContext } from "./views.js";
 /** The recorded clients, by client id. */
 export type KnownClients = ReadonlyMap<string, ClientEntry>;
 
-/** Maximum number of holds shown per client. */
-const MOST_HOLDS = 100;
-
 /** Reads the client records. @throws errors from the library */
 export async function readClients(holdfast: Holdfast): Promise<KnownClients> {
   // Asks for no holds, because the list of locks has them with the ends of their leases.
@@ -28,7 +25,7 @@ export function deadIn(known: KnownClients | undefined): (clientId: string) => b
   };
 }
 
-/** All clients that have a record, hold or wait. Clients with the most holds come first. */
+/** All clients that have a record, hold or wait, with all their holds. Clients with the most holds come first. */
 export function clientViews(
   entries: readonly LockEntry[],
   known: KnownClients = new Map(),
@@ -76,7 +73,7 @@ export function clientViews(
   return [...views.values()]
     .map(({ view, holds, waits }) => ({
       ...view,
-      holds: holds.sort((left, right) => (left.name < right.name ? -1 : 1)).slice(0, MOST_HOLDS),
+      holds: holds.sort((left, right) => (left.name < right.name ? -1 : 1)),
       heldCount: holds.length,
       waitCount: waits,
       // A client that neither holds nor waits writes no record, so its silence does not mean that it is dead.

@@ -50,7 +50,7 @@ export function electionViews(
   rows: ReadonlyMap<string, KeptRow> | null,
   { context, before, terms, waits }: { context: ViewContext; before: Snapshot; terms: Terms; waits: Waits },
 ): readonly ElectionView[] {
-  const old = new Map(before.elections?.map((view) => [view.row.id, view]));
+  const old = new Map(before.elections?.elections.map((view) => [view.row.id, view]));
   const { nowMs } = context;
   return entries
     .filter(({ kind }) => kind === "election")

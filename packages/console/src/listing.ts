@@ -15,6 +15,8 @@ export interface Listing {
   readonly locks: readonly LockEntry[];
   /** Undefined: all locks were read. */
   readonly nextCursor: string | undefined;
+  /** The number of servers that did not reply. */
+  readonly unreachable: number;
 }
 
 /** Reads the next page. @param before  what was read so far; null for the first page. @throws errors from the library */
@@ -23,7 +25,7 @@ export async function nextPage(holdfast: Holdfast, before: Listing | null, most:
   const limit = Math.max(1, Math.min(Math.max(FIRST_PAGE, locks.size), most - locks.size));
   const page = await survey(holdfast, { limit, cursor: before?.nextCursor });
   for (const lock of page.locks) locks.set(idOf(lock), together(lock, locks.get(idOf(lock))));
-  return { locks: [...locks.values()], nextCursor: page.nextCursor };
+  return { locks: [...locks.values()], nextCursor: page.nextCursor, unreachable: page.unreachable };
 }
 
 /** A mutex may be on several pages, each with some of its conditions. */

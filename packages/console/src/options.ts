@@ -109,7 +109,7 @@ export function checkSettings(options: ConsoleSettings, known: readonly string[]
   checkWords("allow", allow, ACTIONS);
   checkWords("redact", redact, ["label", "value"]);
   if ((authorize === undefined) === (token === undefined)) {
-    throw new TypeError("give either authorize or token: a console without either would be open to anyone");
+    throw new TypeError("pass exactly one of authorize and token: without either, anyone could use the console");
   }
   if (authorize !== undefined && typeof authorize !== "function")
     throw new TypeError(`authorize must be a function; got ${shown(authorize)}`);

@@ -2,7 +2,7 @@
  * Reads the requested topics from Redis and builds their views. Keeps only state that a single read cannot provide.
  */
 import { type LockEntry, type LockKind, type Surveyed, surveyAll } from "holdfast/admin";
-import { type GraceView, type LockRow, MOST_FOLLOWED, type RedisAnswer, type Topic } from "./api.js";
+import { type Extent, type GraceView, type LockRow, MOST_FOLLOWED, type RedisAnswer, type Topic } from "./api.js";
 import type { Backend } from "./backend.js";
 import { clientViews, deadIn, type KnownClients, readClients } from "./clients.js";
 import { ClockFollower } from "./clock-follower.js";
@@ -32,31 +32,52 @@ export interface Wanted {
 const RECORDS_EVERY_MS = 5_000;
 
 /** The kind that a page needs. Reading only that kind is faster, and the limit then applies to that kind alone. */
-const KIND_OF: Partial<Record<Topic, LockKind>> = { semaphores: "semaphore", elections: "election" };
+const KINDS: readonly (readonly ["semaphores" | "elections", LockKind])[] = [
+  ["semaphores", "semaphore"],
+  ["elections", "election"],
+];
 
 /** The topics that need all locks. */
 const LISTS = ["locks", "clients"] as const;
 
-type Found = Pick<Surveyed, "locks" | "isComplete">;
+type Found = Pick<Surveyed, "locks" | "isComplete" | "unreachable">;
 
-/** Reads the locks that these topics need; undefined if none. @throws errors from the library */
+/** What was read. A topic is absent if it was not wanted. */
+interface Read {
+  readonly list?: Found;
+  readonly semaphores?: Found;
+  readonly elections?: Found;
+}
+
+/**
+ * Reads the locks that these topics need. Reads each kind separately, so that many locks of one kind do not displace
+ * those of the other.
+ *
+ * @throws errors from the library
+ */
 async function surveyFor(
   { holdfast }: Backend,
   topics: ReadonlySet<Topic>,
   readList: () => Promise<Found>,
-): Promise<Found | undefined> {
-  const kinds = [...topics].flatMap((topic) => KIND_OF[topic] ?? []);
-  // Reads each kind separately, so that many locks of one kind do not displace those of the other.
-  const ofKinds = async (): Promise<Found> => {
-    const read = await Promise.all(kinds.map((kind) => surveyAll(holdfast, { kinds: [kind], most: MOST_FOLLOWED })));
-    return { locks: read.flatMap(({ locks }) => locks), isComplete: read.every(({ isComplete }) => isComplete) };
-  };
-  if (!LISTS.some((topic) => topics.has(topic))) return kinds.length === 0 ? undefined : await ofKinds();
-  const { locks, isComplete } = await readList();
-  const followed = locks.slice(0, MOST_FOLLOWED);
-  if (isComplete || kinds.length === 0) return { locks: followed, isComplete };
-  const known = new Set(followed.map(idOf));
-  return { locks: [...followed, ...(await ofKinds()).locks.filter((lock) => !known.has(idOf(lock)))], isComplete };
+): Promise<Read> {
+  const list = LISTS.some((topic) => topics.has(topic)) ? await readList() : undefined;
+  const isWhole = list?.isComplete === true && list.locks.length <= MOST_FOLLOWED;
+  const found = list && { ...list, locks: list.locks.slice(0, MOST_FOLLOWED), isComplete: isWhole };
+  const reading = KINDS.filter(([topic]) => topics.has(topic)).map(async ([topic, kind]): Promise<Read> => {
+    if (list?.isComplete === true) return { [topic]: list };
+    return { [topic]: await surveyAll(holdfast, { kinds: [kind], most: MOST_FOLLOWED }) };
+  });
+  return Object.assign(found === undefined ? {} : { list: found }, ...(await Promise.all(reading)));
+}
+
+/** Everything that was read, each lock once. */
+function entriesOf({ list, semaphores, elections }: Read): readonly LockEntry[] {
+  const all = [list, semaphores, elections].flatMap((found) => found?.locks ?? []);
+  return [...new Map(all.map((lock) => [idOf(lock), lock])).values()];
+}
+
+function extentOf({ isComplete, unreachable }: Found): Extent {
+  return { isCut: !isComplete, unreachable };
 }
 
 /** Identifies a watched lock. */
@@ -109,47 +130,57 @@ export class Reader {
       const page = await nextPage(backend.holdfast, before.listing, MOST_FOLLOWED);
       const isComplete = page.nextCursor === undefined;
       if (!isComplete && page.locks.length < MOST_FOLLOWED) paged.listing = page;
-      return { locks: page.locks, isComplete };
+      return { locks: page.locks, isComplete, unreachable: page.unreachable };
     };
     const begunMs = performance.now();
-    const [all, grace, clients] = await Promise.all([
+    const [read, grace, clients] = await Promise.all([
       surveyFor(backend, topics, readList),
       topics.has("redis") || locks.length > 0 ? readGrace(backend, this.nowMs()) : null,
       topics.has("clients") || locks.length > 0 ? this.#clientsOf(backend) : undefined,
     ]);
+    const { list, semaphores, elections } = read;
+    const found = list ?? semaphores ?? elections;
     // Without server clients, the read of the list is the only round trip that can be measured.
-    if (reading === undefined && all !== undefined) this.#roundTrips.record(this.nowMs(), performance.now() - begunMs);
+    if (reading === undefined && found !== undefined)
+      this.#roundTrips.record(this.nowMs(), performance.now() - begunMs);
     const context = this.context();
-    const entries = all?.locks;
-    const rows = entries === undefined ? null : this.#rows(entries, context, before);
+    const rows = found === undefined ? null : this.#rows(entriesOf(read), context, before);
     const details = await this.#details(backend, locks, { before, grace, clients, rows });
     const redis = topics.has("redis") ? await this.#redis(backend, grace) : null;
-    const isCut = all?.isComplete === false;
+    const extent = list === undefined ? { isCut: false, unreachable: 0 } : extentOf(list);
     const { listing } = paged;
     const isPartial = listing !== null;
     return {
       // Taken after all reads, so that everything in the snapshot happened before this instant.
       atMs: this.nowMs(),
       rows: topics.has("locks") ? rows : null,
-      isCut,
+      ...extent,
       isPartial: topics.has("locks") && isPartial,
       listing,
       details,
       clients:
-        topics.has("clients") && entries !== undefined
+        topics.has("clients") && list !== undefined
           ? {
-              clients: clientViews(entries, clients, context),
-              lockCount: entries.length,
-              isCut,
+              clients: clientViews(list.locks, clients, context),
+              lockCount: list.locks.length,
+              ...extent,
               ...(isPartial && { isPartial }),
             }
           : null,
-      semaphores:
-        topics.has("semaphores") && entries !== undefined ? semaphoreViews(entries, rows, context, before) : null,
-      elections:
-        topics.has("elections") && entries !== undefined
-          ? electionViews(entries, rows, { context, before, terms: this.#terms, waits: this.#waits })
-          : null,
+      semaphores: semaphores
+        ? { semaphores: semaphoreViews(semaphores.locks, rows, context, before), ...extentOf(semaphores) }
+        : null,
+      elections: elections
+        ? {
+            elections: electionViews(elections.locks, rows, {
+              context,
+              before,
+              terms: this.#terms,
+              waits: this.#waits,
+            }),
+            ...extentOf(elections),
+          }
+        : null,
       redis,
     };
   }

@@ -1,7 +1,7 @@
 /** The GET routes of the API. They change nothing and show only what the viewer may see. */
 import { LOCK_KINDS, type SurveyOptions, type SurveyPage, survey } from "holdfast/admin";
 import type { Viewer } from "./access.js";
-import { type DeadlockView, type LockRow, MOST_FOLLOWED, type Stamped } from "./api.js";
+import { type DeadlockView, type Extent, type LockRow, MOST_FOLLOWED, type Stamped } from "./api.js";
 import type { Core } from "./core.js";
 import { deadlockView, namesIn } from "./deadlocks.js";
 import type { Exchange } from "./exchange.js";
@@ -18,6 +18,8 @@ import { Visibility } from "./visibility.js";
 
 /** Handles one request of an authorized viewer. */
 export type Read = (core: Core, exchange: Exchange, viewer: Viewer) => Promise<void>;
+
+const EMPTY: Extent = { isCut: false, unreachable: 0 };
 
 /** The routes, by path. */
 export const READS: Readonly<Record<string, Read>> = {
@@ -44,20 +46,22 @@ export const READS: Readonly<Record<string, Read>> = {
   },
   "api/clients": async (core, { res }, viewer) => {
     const { clients, atMs } = await core.poller.fresh(["clients"]);
-    const state = clients ?? { clients: [], lockCount: null, isCut: false };
+    const state = clients ?? { clients: [], lockCount: null, ...EMPTY };
     sendJson(res, { v: 1, atMs, ...(await new Visibility(viewer).clients(state)) });
   },
   "api/semaphores": async (core, { res }, viewer) => {
     const { semaphores, atMs } = await core.poller.fresh(["semaphores"]);
-    sendJson(res, { v: 1, atMs, semaphores: await new Visibility(viewer).views(semaphores ?? []) });
+    const state = semaphores ?? { semaphores: [], ...EMPTY };
+    sendJson(res, { v: 1, atMs, ...(await new Visibility(viewer).semaphores(state)) });
   },
   "api/elections": async (core, { res }, viewer) => {
     const { elections, atMs } = await core.poller.fresh(["elections"]);
-    sendJson(res, { v: 1, atMs, elections: await new Visibility(viewer).views(elections ?? []) });
+    const state = elections ?? { elections: [], ...EMPTY };
+    sendJson(res, { v: 1, atMs, ...(await new Visibility(viewer).elections(state)) });
   },
   "api/once": readOnce,
   "api/history": async (core, exchange, viewer) => {
-    sendJson(exchange.res, { ...stamp(core), ...(await history(core, exchange, viewer)), isKept: true });
+    sendJson(exchange.res, { ...stamp(core), ...(await history(core, exchange, viewer)) });
   },
   "api/history.csv": async (core, exchange, viewer) => {
     const found = await history(core, exchange, viewer);
@@ -202,6 +206,6 @@ function decoded(word: string): string {
   try {
     return decodeURIComponent(word);
   } catch {
-    throw badRequest("The path is not well percent-encoded.");
+    throw badRequest("The path contains an invalid percent-encoding.");
   }
 }

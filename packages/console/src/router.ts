@@ -84,7 +84,6 @@ function sessionAnswer(core: Core, viewer: Viewer | undefined): SessionAnswer {
     env: core.env,
     redacted: viewer === undefined ? [] : core.redacted,
     pollMs: core.pollMs,
-    hasHistory: true,
     version: viewer === undefined ? "" : version(),
   };
 }

@@ -11,7 +11,7 @@ export function semaphoreViews(
   context: ViewContext,
   before: Snapshot,
 ): readonly SemaphoreView[] {
-  const old = new Map(before.semaphores?.map((view) => [view.row.id, view]));
+  const old = new Map(before.semaphores?.semaphores.map((view) => [view.row.id, view]));
   return entries
     .filter(({ kind }) => kind === "semaphore")
     .map((entry) => {

@@ -1,11 +1,12 @@
 /** The result of one read of all topics, and the difference between two reads. */
 import type {
   ClientsState,
-  ElectionView,
+  ElectionsState,
+  Extent,
   LockAnswer,
   LockRow,
   RedisAnswer,
-  SemaphoreView,
+  SemaphoresState,
   StoreView,
   Topic,
 } from "./api.js";
@@ -20,20 +21,20 @@ export interface KeptRow {
   readonly text: string;
 }
 
-/** The state of all topics after one read. Topics that were not read are null. */
-export interface Snapshot {
+/** The state of all topics after one read. Topics that were not read are null. The extent is that of the rows. */
+export interface Snapshot extends Extent {
   readonly atMs: number;
   readonly rows: ReadonlyMap<string, KeptRow> | null;
-  readonly isCut: boolean;
   /** True if the rows are only those of `listing`. The clients have a separate flag. */
   readonly isPartial: boolean;
   /** Where the first read of the list continues; null if no such read is under way. */
   readonly listing: Listing | null;
   /** Details of the watched locks, by `lockKey`. */
   readonly details: ReadonlyMap<string, LockDetail>;
+  /** With all holds of each client; see Visibility. */
   readonly clients: ClientsState | null;
-  readonly semaphores: readonly SemaphoreView[] | null;
-  readonly elections: readonly ElectionView[] | null;
+  readonly semaphores: SemaphoresState | null;
+  readonly elections: ElectionsState | null;
   readonly redis: Omit<RedisAnswer, "v" | "atMs" | "store"> | null;
 }
 
@@ -42,6 +43,7 @@ export const NOTHING: Snapshot = {
   atMs: 0,
   rows: null,
   isCut: false,
+  unreachable: 0,
   isPartial: false,
   listing: null,
   details: new Map(),
@@ -63,10 +65,10 @@ export function hasTopic(snapshot: Snapshot, topic: Topic, lock: string | undefi
  * is dropped.
  */
 export function completed(found: Snapshot, before: Snapshot): Snapshot {
-  const { rows, isCut, isPartial } = found.rows === null && !before.isPartial ? before : found;
+  const { rows, isCut, unreachable, isPartial } = found.rows === null && !before.isPartial ? before : found;
   return {
     ...found,
-    ...{ rows, isCut, isPartial },
+    ...{ rows, isCut, unreachable, isPartial },
     clients: found.clients ?? (before.clients?.isPartial === true ? null : before.clients),
     semaphores: found.semaphores ?? before.semaphores,
     elections: found.elections ?? before.elections,
@@ -78,15 +80,16 @@ export function completed(found: Snapshot, before: Snapshot): Snapshot {
 export interface Change {
   readonly atMs: number;
   readonly store?: StoreView;
-  readonly locks?: {
+  readonly locks?: Extent & {
     readonly changed: readonly LockRow[];
     readonly removed: readonly LockRow[];
-    readonly isCut: boolean;
+    /** Whether the extent has changed. */
+    readonly isExtentNew: boolean;
   };
   readonly details?: ReadonlyMap<string, LockDetail>;
   readonly clients?: ClientsState;
-  readonly semaphores?: readonly SemaphoreView[];
-  readonly elections?: readonly ElectionView[];
+  readonly semaphores?: SemaphoresState;
+  readonly elections?: ElectionsState;
   readonly redis?: NonNullable<Snapshot["redis"]>;
 }
 
@@ -108,8 +111,10 @@ function locksChanged(before: Snapshot, after: Snapshot): Pick<Change, "locks"> 
   const old = before.rows ?? new Map<string, KeptRow>();
   const changed = [...after.rows].flatMap(([id, kept]) => (old.get(id)?.text === kept.text ? [] : [kept.row]));
   const removed = [...old].flatMap(([id, { row }]) => (after.rows?.has(id) === true ? [] : [row]));
-  const isSame = changed.length === 0 && removed.length === 0 && before.isCut === after.isCut && before.rows !== null;
-  return isSame ? {} : { locks: { changed, removed, isCut: after.isCut } };
+  const { isCut, unreachable } = after;
+  const isExtentNew = before.rows === null || before.isCut !== isCut || before.unreachable !== unreachable;
+  if (changed.length === 0 && removed.length === 0 && !isExtentNew) return {};
+  return { locks: { changed, removed, isCut, unreachable, isExtentNew } };
 }
 
 function detailsChanged(before: Snapshot, after: Snapshot): Pick<Change, "details"> {

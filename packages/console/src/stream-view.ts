@@ -52,18 +52,19 @@ export class StreamView {
     const visible: { -readonly [Field in keyof StreamChange]: StreamChange[Field] } = { v: 1, atMs: change.atMs };
     if (change.store !== undefined) visible.store = change.store;
     if (change.locks !== undefined && topics.has("locks")) {
+      const { isCut, unreachable, isExtentNew } = change.locks;
       const [changed, removed] = await Promise.all([seen.rows(change.locks.changed), seen.rows(change.locks.removed)]);
       // A change of only locks that this viewer may not see is not sent, because it would reveal their activity.
-      const isOurs = viewer.seesAll || changed.length + removed.length > 0;
-      if (isOurs) visible.locks = { changed, removed: removed.map(({ id }) => id), isCut: change.locks.isCut };
+      const isOurs = viewer.seesAll || isExtentNew || changed.length + removed.length > 0;
+      if (isOurs) visible.locks = { changed, removed: removed.map(({ id }) => id), isCut, unreachable };
     }
     const detail = lock === undefined ? undefined : change.details?.get(lockKey(lock));
     if (detail !== undefined) visible.lock = await this.#lock(detail, change.atMs);
     if (change.clients !== undefined && topics.has("clients")) visible.clients = await seen.clients(change.clients);
     if (change.semaphores !== undefined && topics.has("semaphores"))
-      visible.semaphores = await seen.views(change.semaphores);
+      visible.semaphores = await seen.semaphores(change.semaphores);
     if (change.elections !== undefined && topics.has("elections"))
-      visible.elections = await seen.views(change.elections);
+      visible.elections = await seen.elections(change.elections);
     if (change.redis != null && topics.has("redis")) visible.redis = this.#redis(change.redis, change.atMs);
     return Object.keys(visible).length > 2 ? visible : undefined;
   }
@@ -81,16 +82,16 @@ export class StreamView {
       ...(topics.has("locks") && { locks: await this.#locks(snapshot) }),
       ...(topics.has("lock") && { lock: detail === undefined ? null : await this.#lock(detail, atMs) }),
       ...(topics.has("clients") && { clients: clients && (await seen.clients(clients)) }),
-      ...(topics.has("semaphores") && { semaphores: semaphores && (await seen.views(semaphores)) }),
-      ...(topics.has("elections") && { elections: elections && (await seen.views(elections)) }),
+      ...(topics.has("semaphores") && { semaphores: semaphores && (await seen.semaphores(semaphores)) }),
+      ...(topics.has("elections") && { elections: elections && (await seen.elections(elections)) }),
       ...(topics.has("redis") && { redis: redis && this.#redis(redis, atMs) }),
     };
   }
 
-  async #locks({ rows, isCut, isPartial }: Snapshot): Promise<LocksState | null> {
+  async #locks({ rows, isCut, unreachable, isPartial }: Snapshot): Promise<LocksState | null> {
     if (rows === null) return null;
     const all = Array.from(rows.values(), ({ row }) => row);
-    return { rows: await this.#visibility.rows(all), isCut, ...(isPartial && { isPartial }) };
+    return { rows: await this.#visibility.rows(all), isCut, unreachable, ...(isPartial && { isPartial }) };
   }
 
   async #lock(detail: LockDetail, atMs: number): Promise<LockAnswer | null> {

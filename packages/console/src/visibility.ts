@@ -1,10 +1,17 @@
 /** Filters data by what one visitor may see: everything, or the locks that the application's `authorize` permits. */
 import type { Viewer } from "./access.js";
-import type { ClientsState, ClientView, ElectionView, LockRow, SemaphoreView } from "./api.js";
+import type { ClientsState, ClientView, ElectionsState, LockRow, SemaphoresState } from "./api.js";
 
 /** How long the application's answer about a name is cached. */
 const TRUSTED_MS = 15_000;
 const MOST_NAMES = 20_000;
+
+/** Maximum number of holds sent per client. */
+const MOST_HOLDS = 100;
+
+function listed(client: ClientView): ClientView {
+  return client.holds.length <= MOST_HOLDS ? client : { ...client, holds: client.holds.slice(0, MOST_HOLDS) };
+}
 
 /** Checks names for one visitor. Use one per stream: it caches answers for a few seconds. */
 export class Visibility {
@@ -50,9 +57,14 @@ export class Visibility {
     return this.among(rows, ({ name }) => name);
   }
 
-  /** The views whose row is visible. */
-  views<View extends SemaphoreView | ElectionView>(views: readonly View[]): Promise<readonly View[]> {
-    return this.among(views, ({ row }) => row.name);
+  /** The visible semaphores. */
+  async semaphores(state: SemaphoresState): Promise<SemaphoresState> {
+    return { ...state, semaphores: await this.among(state.semaphores, ({ row }) => row.name) };
+  }
+
+  /** The visible elections. */
+  async elections(state: ElectionsState): Promise<ElectionsState> {
+    return { ...state, elections: await this.among(state.elections, ({ row }) => row.name) };
   }
 
   /**
@@ -60,13 +72,11 @@ export class Visibility {
    * one, because the hosts of other tenants are private as well. The number of waits is hidden too.
    */
   async clients(state: ClientsState): Promise<ClientsState> {
-    if (this.#viewer.seesAll) return state;
+    if (this.#viewer.seesAll) return { ...state, clients: state.clients.map(listed) };
     const seen: ClientView[] = [];
     for (const client of state.clients) {
       const holds = await this.among(client.holds, ({ name }) => name);
-      const isWhole = holds.length === client.holds.length;
-      if (holds.length === 0) continue;
-      seen.push(isWhole ? client : { ...client, holds, heldCount: holds.length, waitCount: 0 });
+      if (holds.length > 0) seen.push(listed({ ...client, holds, heldCount: holds.length, waitCount: 0 }));
     }
     return { ...state, clients: seen, lockCount: null };
   }

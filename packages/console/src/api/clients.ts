@@ -1,5 +1,6 @@
 /** Client processes and the locks they hold: `api/clients`. */
 import type { KindName, Stamped } from "./document.js";
+import type { Extent } from "./locks.js";
 
 /** One client process. */
 export interface ClientView {
@@ -36,12 +37,10 @@ export interface HoldView {
 }
 
 /** The clients, and the locks whose holders and waiters were counted for them. */
-export interface ClientsState {
+export interface ClientsState extends Extent {
   readonly clients: readonly ClientView[];
   /** The number of locks read; null for visitors who may not see all locks. */
   readonly lockCount: number | null;
-  /** True if there are more locks than were read; the console reads 10,000. */
-  readonly isCut: boolean;
   /** Present while more locks are being read: another `state` follows, and no number is final. */
   readonly isPartial?: true;
 }

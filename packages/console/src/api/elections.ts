@@ -1,6 +1,6 @@
 /** Elections: `api/elections`. */
 import type { Stamped } from "./document.js";
-import type { LeaderView, LockRow, WaiterView } from "./locks.js";
+import type { Extent, LeaderView, LockRow, WaiterView } from "./locks.js";
 
 /** One election. */
 export interface ElectionView {
@@ -16,7 +16,10 @@ export interface ElectionView {
   readonly isFlapping: boolean;
 }
 
-/** Response of GET api/elections. */
-export interface ElectionsAnswer extends Stamped {
+/** The elections that the console follows, sorted by name. */
+export interface ElectionsState extends Extent {
   readonly elections: readonly ElectionView[];
 }
+
+/** Response of GET api/elections. */
+export interface ElectionsAnswer extends Stamped, ElectionsState {}

@@ -41,6 +41,4 @@ export interface HistoryAnswer extends Stamped {
   readonly rows: readonly HistoryRow[];
   /** True if more entries match, or may match, than `rows` has. The CSV then has a last line that says so. */
   readonly isCut: boolean;
-  /** False if no history is recorded, or if it cannot be read here. */
-  readonly isKept: boolean;
 }

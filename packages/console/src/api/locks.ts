@@ -138,6 +138,14 @@ export interface LocksAnswer extends Stamped {
   readonly unreachable: number;
 }
 
+/** How complete a list is. */
+export interface Extent {
+  /** True if there are more locks than the console reads (10,000). To read all, use api/locks with a cursor. */
+  readonly isCut: boolean;
+  /** The number of servers that did not reply. Their locks are missing. */
+  readonly unreachable: number;
+}
+
 /**
  * Maximum number of locks that a page follows, and of semaphores or elections on their pages. For more, read api/locks
  * page by page with a cursor.

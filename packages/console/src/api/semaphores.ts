@@ -1,6 +1,6 @@
 /** Semaphores: `api/semaphores`. */
 import type { Stamped } from "./document.js";
-import type { HolderView, LockRow, PermitsView } from "./locks.js";
+import type { Extent, HolderView, LockRow, PermitsView } from "./locks.js";
 
 /** One semaphore. */
 export interface SemaphoreView {
@@ -10,7 +10,10 @@ export interface SemaphoreView {
   readonly holders: readonly HolderView[];
 }
 
-/** Response of GET api/semaphores. */
-export interface SemaphoresAnswer extends Stamped {
+/** The semaphores that the console follows, sorted by name. */
+export interface SemaphoresState extends Extent {
   readonly semaphores: readonly SemaphoreView[];
 }
+
+/** Response of GET api/semaphores. */
+export interface SemaphoresAnswer extends Stamped, SemaphoresState {}

@@ -25,8 +25,6 @@ export interface SessionAnswer extends Stamped {
   readonly redacted: readonly ("label" | "value")[];
   /** The server's polling interval, in ms. */
   readonly pollMs: number;
-  /** False if this Redis user or topology has no history; the page then says so. */
-  readonly hasHistory: boolean;
   readonly version: string;
 }
 

@@ -1,10 +1,10 @@
 /** The event stream of a page: `api/events`. */
 import type { ClientsState } from "./clients.js";
 import type { Stamped } from "./document.js";
-import type { ElectionView } from "./elections.js";
-import type { LockAnswer, LockRow } from "./locks.js";
+import type { ElectionsState } from "./elections.js";
+import type { Extent, LockAnswer, LockRow } from "./locks.js";
 import type { RedisAnswer, StoreView } from "./redis.js";
-import type { SemaphoreView } from "./semaphores.js";
+import type { SemaphoresState } from "./semaphores.js";
 
 /** A topic that a page may subscribe to. `store` is always included. `lock` needs `kind` and `name` in the query. */
 export type Topic = "locks" | "lock" | "clients" | "semaphores" | "elections" | "redis";
@@ -38,16 +38,14 @@ export interface StreamState extends Stamped {
   readonly locks?: LocksState | null;
   readonly lock?: LockAnswer | null;
   readonly clients?: ClientsState | null;
-  readonly semaphores?: readonly SemaphoreView[] | null;
-  readonly elections?: readonly ElectionView[] | null;
+  readonly semaphores?: SemaphoresState | null;
+  readonly elections?: ElectionsState | null;
   readonly redis?: RedisAnswer | null;
 }
 
 /** All locks that the console follows. */
-export interface LocksState {
+export interface LocksState extends Extent {
   readonly rows: readonly LockRow[];
-  /** True if there are more locks than the console follows (10,000): use api/locks with a filter and a cursor. */
-  readonly isCut: boolean;
   /** Present while more locks are being read: another `state` follows. */
   readonly isPartial?: true;
 }
@@ -55,14 +53,13 @@ export interface LocksState {
 /** Event `change`. Absent topics have not changed; topics other than `locks` are sent completely. */
 export interface StreamChange extends Stamped {
   readonly store?: StoreView;
-  readonly locks?: {
+  readonly locks?: Extent & {
     readonly changed: readonly LockRow[];
     readonly removed: readonly string[];
-    readonly isCut: boolean;
   };
   readonly lock?: LockAnswer | null;
   readonly clients?: ClientsState;
-  readonly semaphores?: readonly SemaphoreView[];
-  readonly elections?: readonly ElectionView[];
+  readonly semaphores?: SemaphoresState;
+  readonly elections?: ElectionsState;
   readonly redis?: RedisAnswer;
 }

@@ -12,7 +12,7 @@ export interface KeyActions {
   escape(): void;
 }
 
-/** The shortcuts for the help dialog, in its order. */
+/** The shortcuts, in the order in which the help dialog shows them. */
 export const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["/", "Filter"],
   ["j k", "Next row, previous row"],

@@ -4,11 +4,12 @@
  */
 import type {
   ClientsState,
-  ElectionView,
+  ElectionsState,
+  Extent,
   LockAnswer,
   LockRow,
   RedisAnswer,
-  SemaphoreView,
+  SemaphoresState,
   Stamped,
   StoreView,
   StreamChange,
@@ -22,15 +23,14 @@ export interface Known {
   readonly locks?: LocksKnown | undefined;
   readonly lock?: LockAnswer | null | undefined;
   readonly clients?: ClientsState | undefined;
-  readonly semaphores?: readonly SemaphoreView[] | undefined;
-  readonly elections?: readonly ElectionView[] | undefined;
+  readonly semaphores?: SemaphoresState | undefined;
+  readonly elections?: ElectionsState | undefined;
   readonly redis?: RedisAnswer | undefined;
 }
 
 /** The list of locks. */
-export interface LocksKnown {
+export interface LocksKnown extends Extent {
   readonly rows: ReadonlyMap<string, LockRow>;
-  readonly isCut: boolean;
   /** Present while more locks are being read. */
   readonly isPartial?: true;
 }
@@ -92,5 +92,5 @@ function mergedRows(
   if ("removed" in news) for (const id of news.removed) rows.delete(id);
   for (const row of "changed" in news ? news.changed : news.rows) rows.set(row.id, row);
   const isPartial = "isPartial" in news && news.isPartial;
-  return { rows, isCut: news.isCut, ...(isPartial && { isPartial }) };
+  return { rows, isCut: news.isCut, unreachable: news.unreachable, ...(isPartial && { isPartial }) };
 }

@@ -56,16 +56,16 @@ async function ask(topic: Topic, { kind, name, key }: Subject): Promise<Part> {
       return { ...stampOf(lock), lock };
     }
     case "clients": {
-      const { clients, lockCount, isCut, ...answer } = await get<ClientsAnswer>("api/clients");
-      return { ...stampOf(answer), clients: { clients, lockCount, isCut } };
+      const { v, atMs, ...clients } = await get<ClientsAnswer>("api/clients");
+      return { v, atMs, clients };
     }
     case "semaphores": {
-      const answer = await get<SemaphoresAnswer>("api/semaphores");
-      return { ...stampOf(answer), semaphores: answer.semaphores };
+      const { v, atMs, ...semaphores } = await get<SemaphoresAnswer>("api/semaphores");
+      return { v, atMs, semaphores };
     }
     case "elections": {
-      const answer = await get<ElectionsAnswer>("api/elections");
-      return { ...stampOf(answer), elections: answer.elections };
+      const { v, atMs, ...elections } = await get<ElectionsAnswer>("api/elections");
+      return { v, atMs, elections };
     }
     case "redis": {
       const redis = await get<RedisAnswer>("api/redis");
@@ -79,13 +79,15 @@ async function askLocks(): Promise<Part> {
   const rows: LockRow[] = [];
   let cursor: string | null = "";
   let stamp: Stamped | undefined;
+  let unreachable = 0;
   while (cursor !== null && rows.length < MOST_FOLLOWED) {
     const page: LocksAnswer = await get<LocksAnswer>("api/locks", { limit: String(ROWS_AT_ONCE), cursor });
     stamp = stampOf(page);
     rows.push(...page.rows);
     cursor = page.nextCursor;
+    unreachable = page.unreachable;
   }
-  return { ...(stamp ?? { v: 1, atMs: Date.now() }), locks: { rows, isCut: cursor !== null } };
+  return { ...(stamp ?? { v: 1, atMs: Date.now() }), locks: { rows, isCut: cursor !== null, unreachable } };
 }
 
 function stampOf({ v, atMs }: Stamped): Stamped {

@@ -61,7 +61,7 @@ async function send<Answer extends Stamped>(path: string, init: RequestInit): Pr
     return answer as Answer;
   }
   const problem = answer as Problem | undefined;
-  // The 401 of the login itself means a wrong token, which the form reports.
+  // A 401 from the login request itself means a wrong token, which the form reports.
   if (response.status === 401 && path !== "api/login") refreshSession().catch(() => undefined);
   throw new RequestError(problem?.detail ?? `The console answered with status ${response.status}.`, problem);
 }

@@ -1,8 +1,8 @@
 /**
- * Searches all locks for a filter if there are more than the stream follows. The server reads them page by page, and
- * the list shows what was found so far. The functions need no browser, so that tests can run them.
+ * Searches for locks that match a filter if there are more locks than the stream follows. The server reads them page by
+ * page, and the list shows what was found so far. The functions need no browser, so tests can run them.
  */
-import type { LockRow, LocksAnswer } from "../api.js";
+import type { Extent, LockRow, LocksAnswer } from "../api.js";
 import { whole } from "./format.js";
 
 /** What a search has found. */
@@ -46,7 +46,7 @@ export async function* search(readPage: ReadPage): AsyncGenerator<Search, void, 
 }
 
 /** The sentence about servers that did not reply; undefined if all did. */
-export function unreachableText({ unreachable }: Pick<Search, "unreachable">): string | undefined {
+export function unreachableText({ unreachable }: Pick<Extent, "unreachable">): string | undefined {
   if (unreachable === 0) return undefined;
   return unreachable === 1
     ? "1 server did not reply: its locks are missing."

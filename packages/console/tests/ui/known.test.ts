@@ -12,13 +12,19 @@ describe("the data of a page", () => {
     const loading: StreamState = { ...stamp, store: UP, locks: null, clients: null };
     const known = merged({}, loading, true);
     expect(known).toEqual({ store: UP });
-    expect(merged(known, { ...stamp, store: UP, locks: { rows: [], isCut: false } }, true).locks?.rows.size).toBe(0);
+    expect(
+      merged(known, { ...stamp, store: UP, locks: { rows: [], isCut: false, unreachable: 0 } }, true).locks?.rows.size,
+    ).toBe(0);
   });
 
   it("stays unchanged while it is read again", () => {
-    const before = merged({}, { ...stamp, store: UP, locks: { rows: [row], isCut: false } }, true);
+    const before = merged({}, { ...stamp, store: UP, locks: { rows: [row], isCut: false, unreachable: 0 } }, true);
     expect(merged(before, { ...stamp, store: UP, locks: null }, true).locks?.rows.get(row.id)).toBe(row);
-    const gone = merged(before, { ...stamp, locks: { changed: [], removed: [row.id], isCut: false } }, false);
+    const gone = merged(
+      before,
+      { ...stamp, locks: { changed: [], removed: [row.id], isCut: false, unreachable: 0 } },
+      false,
+    );
     expect(gone.locks?.rows.size).toBe(0);
   });
 
@@ -28,10 +34,12 @@ describe("the data of a page", () => {
 });
 
 it("the page is live only when all its data has arrived and Redis replies", () => {
-  const state: StreamState = { ...stamp, store: UP, locks: { rows: [], isCut: false }, clients: null };
+  const state: StreamState = { ...stamp, store: UP, locks: { rows: [], isCut: false, unreachable: 0 }, clients: null };
   expect(hasAll(["locks"], state)).toBe(true);
   expect(hasAll(["locks", "clients"], state)).toBe(false);
-  expect(hasAll(["locks"], { ...state, locks: { rows: [row], isCut: true, isPartial: true } })).toBe(false);
+  expect(hasAll(["locks"], { ...state, locks: { rows: [row], isCut: true, unreachable: 0, isPartial: true } })).toBe(
+    false,
+  );
   expect(hasAll([], state)).toBe(true);
   expect(livenessOf(UP, true)).toBe("live");
   expect(livenessOf(UP, false)).toBe("loading");

@@ -10,15 +10,15 @@ import { ReleaseClientDialog } from "../other-dialogs.js";
 import { type Column, DataTable } from "../parts/data-table.js";
 import { StateMark } from "../parts/icons.js";
 import { LeaseLeft } from "../parts/lease-left.js";
-import { Loading, StillReading } from "../parts/loading.js";
+import { Loading, Missing, StillReading } from "../parts/loading.js";
 import { lockHref, Maybe, Outside, Quantity, Since, Who } from "../parts/words.js";
 import { session } from "../requests.js";
 import { amend, hrefOf, route } from "../route.js";
 import { useStore } from "../store.js";
 
-type Extent = Pick<ClientsState, "isCut" | "isPartial">;
+type Progress = Pick<ClientsState, "isCut" | "isPartial">;
 
-const columnsOf = (state: Extent): readonly Column<ClientView>[] => [
+const columnsOf = (state: Progress): readonly Column<ClientView>[] => [
   {
     id: "host",
     title: "Process",
@@ -107,6 +107,7 @@ export function ClientsPage(): JSX.Element {
           see the rest, run <code>holdfast clients</code> in a shell.
         </p>
       )}
+      <Missing extent={state} />
       {chosen !== undefined && <ClientCard client={chosen} state={state} />}
       <DataTable
         caption="Clients"
@@ -124,7 +125,7 @@ export function ClientsPage(): JSX.Element {
             <Loading what="clients" />
           ) : (
             <>
-              <p class="strong">No client uses a lock.</p>
+              <p class="strong">{state.unreachable > 0 ? "No client was found." : "No client uses a lock."}</p>
               <p>
                 A process appears here at its first acquire, and disappears when it has acquired nothing for a while.
               </p>
@@ -146,7 +147,7 @@ function Life({ client }: { readonly client: ClientView }): JSX.Element {
 }
 
 /** A count, with a plus if it may be more. While the locks are being read, a count of 0 means nothing yet. */
-function SoFar({ n, state: { isCut, isPartial } }: { readonly n: number; readonly state: Extent }): JSX.Element {
+function SoFar({ n, state: { isCut, isPartial } }: { readonly n: number; readonly state: Progress }): JSX.Element {
   if (n === 0 && isPartial) return <span class="none">…</span>;
   return (
     <span>
@@ -158,7 +159,7 @@ function SoFar({ n, state: { isCut, isPartial } }: { readonly n: number; readonl
 
 interface ClientProps {
   readonly client: ClientView;
-  readonly state: Extent;
+  readonly state: Progress;
 }
 
 function Names({ client: { holds, heldCount }, state: { isCut } }: ClientProps): JSX.Element {

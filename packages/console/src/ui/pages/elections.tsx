@@ -84,13 +84,15 @@ const RESIGN: Column<ElectionView> = {
 
 /** The page. */
 export function ElectionsPage(): JSX.Element {
-  const { elections } = useStore(known);
+  const state = useStore(known).elections;
   const { sort = "name" } = useStore(route).params;
   const mayResign = useStore(session)?.allow.includes("resign") === true;
-  if (elections === undefined) return <Loading what="elections" />;
+  if (state === undefined) return <Loading what="elections" />;
+  const { elections } = state;
+  const isWhole = !state.isCut && state.unreachable === 0;
   return (
     <>
-      <KindHead title="Elections" kind="election" n={elections.length} />
+      <KindHead title="Elections" kind="election" n={elections.length} extent={state} />
       <DataTable
         caption="Elections"
         isMain
@@ -103,7 +105,7 @@ export function ElectionsPage(): JSX.Element {
         onSort={(next) => amend({ sort: next })}
         empty={
           <>
-            <p class="strong">No election is active.</p>
+            <p class="strong">{isWhole ? "No election is active." : "None among those that were read."}</p>
             <p>An election appears here while it has a leader or a candidate.</p>
           </>
         }

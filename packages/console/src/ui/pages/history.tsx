@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { HistoryAnswer, HistoryOutcome } from "../../api.js";
-import { count } from "../format.js";
+import { count, whole } from "../format.js";
 import { liveness } from "../live.js";
 import { HistoryTable } from "../parts/history-table.js";
 import { Loading } from "../parts/loading.js";
@@ -25,8 +25,12 @@ const DEFAULT_SPAN = "24h";
 /** Rows shown at first, and added with each press of the button. A thousand rows are 60,000 px high on a phone. */
 const LINES = 100;
 const LIMIT = "1000";
+const CSV_LIMIT = 10_000;
 /** The history is not part of the stream, so the page polls it. */
 const ASK_AGAIN_MS = 5_000;
+/** After a slow answer, the page asks again later, so that reading the history takes at most this part of the time. */
+const MOST_LOAD = 0.1;
+const LONGEST_REST_MS = 60_000;
 const TYPING_MS = 300;
 
 /** The page. */
@@ -34,7 +38,8 @@ export function HistoryPage(): JSX.Element {
   const { name = "", outcome = "", since = DEFAULT_SPAN } = useStore(route).params;
   const { answer, trouble } = useHistory({ part: name, outcome, since });
   const [most, setMost] = useState(LINES);
-  const csv = new URLSearchParams({ since, limit: LIMIT, ...(name && { part: name }), ...(outcome && { outcome }) });
+  const filter = { ...(name && { part: name }), ...(outcome && { outcome }) };
+  const csv = new URLSearchParams({ since, limit: String(CSV_LIMIT), ...filter });
   return (
     <>
       <div class="page-head">
@@ -89,7 +94,8 @@ export function HistoryPage(): JSX.Element {
       </search>
       {answer?.isCut === true && (
         <p class="note">
-          More events match than this page and the CSV file have. Filter by name or outcome to see others.
+          More events match than this page has. The CSV file has up to {whole(CSV_LIMIT)}. Filter by name or outcome to
+          see others.
         </p>
       )}
       {trouble !== undefined && <p class="explain warn">{trouble}</p>}
@@ -122,7 +128,7 @@ interface EmptyProps {
   readonly isFiltered: boolean;
 }
 
-function Empty({ answer: { isKept, isCut }, isFiltered }: EmptyProps): JSX.Element {
+function Empty({ answer: { isCut }, isFiltered }: EmptyProps): JSX.Element {
   if (isCut) return <p class="strong">No events match among those that were read.</p>;
   if (isFiltered)
     return (
@@ -135,7 +141,7 @@ function Empty({ answer: { isKept, isCut }, isFiltered }: EmptyProps): JSX.Eleme
     );
   return (
     <>
-      <p class="strong">{isKept ? "No events in this period." : "No history is kept here."}</p>
+      <p class="strong">No events in this period.</p>
       <p>
         <code>holdfast run</code>, <code>holdfast elect</code>, pauses, forced releases, and programs that use{" "}
         <code>recordHistory</code> write it.
@@ -154,13 +160,17 @@ function useHistory(query: Params): {
   useEffect(() => {
     let isOver = false;
     let isAsking = false;
+    let restsUntilMs = 0;
     const ask = (): void => {
+      const askedAtMs = performance.now();
       // Reading a large history can take longer than the polling interval.
-      if (isAsking) return;
+      if (isAsking || askedAtMs < restsUntilMs) return;
       isAsking = true;
       get<HistoryAnswer>("api/history", { ...query, limit: LIMIT }).then(
         (next) => {
           isAsking = false;
+          const tookMs = performance.now() - askedAtMs;
+          restsUntilMs = askedAtMs + Math.min(tookMs / MOST_LOAD, LONGEST_REST_MS);
           if (isOver) return;
           setAnswer(next);
           setTrouble(undefined);

@@ -14,7 +14,6 @@ import { Loading } from "../parts/loading.js";
 import { Timeline } from "../parts/timeline.js";
 import { At, Countdown, Gone, LockMark, lockHref, Maybe, None, Outside, Since, Who, whoText } from "../parts/words.js";
 import { ReleaseDialog } from "../release-dialog.js";
-import { session } from "../requests.js";
 import { hrefOf, route } from "../route.js";
 import { useStore } from "../store.js";
 import { releaseCommand } from "../summary.js";
@@ -382,12 +381,10 @@ function asksFor({ mode, permits }: WaiterView): string {
 }
 
 function NoHistory(): JSX.Element {
-  const isKept = useStore(session)?.hasHistory ?? true;
   return (
     <p>
-      {isKept
-        ? "No history for this name. It is written by holdfast run, pauses, forced releases, and programs that use recordHistory."
-        : "History cannot be read here."}
+      No history for this name. It is written by holdfast run, pauses, forced releases, and programs that use
+      recordHistory.
     </p>
   );
 }

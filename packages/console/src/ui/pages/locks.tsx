@@ -10,12 +10,12 @@ import { known, liveness } from "../live.js";
 import { type Column, DataTable } from "../parts/data-table.js";
 import { Deadlocks } from "../parts/deadlocks.js";
 import { LeaseLeft } from "../parts/lease-left.js";
-import { Loading, StillReading } from "../parts/loading.js";
+import { Loading, Missing, StillReading } from "../parts/loading.js";
 import { Spark } from "../parts/spark.js";
 import { HolderCell, LockName, lockHref, Maybe, None, Outside, Quantity, Since } from "../parts/words.js";
 import { get } from "../requests.js";
 import { amend, route } from "../route.js";
-import { ENOUGH, matchText, type Search, search as searchAll, UNREAD, unreachableText } from "../search.js";
+import { ENOUGH, matchText, type Search, search as searchAll, UNREAD } from "../search.js";
 import { useStore } from "../store.js";
 import { talliesOf } from "../summary.js";
 
@@ -84,9 +84,9 @@ export function LocksPage(): JSX.Element {
   // If both contain a lock, the stream has its newer state.
   const found = search === undefined ? [] : search.rows.filter(({ id }) => !locks.rows.has(id));
   const rows = isFiltered ? [...followed, ...found].filter((row) => fits(row, nowAtMs())) : followed;
+  const unreachable = Math.max(locks.unreachable, search?.unreachable ?? 0);
   const isReading = isPartial || search?.isReading === true;
   const lockCount = search?.lockCount === null ? null : Math.max(followed.length, search?.lockCount ?? 0);
-  const missing = search && unreachableText(search);
   const text = isFiltered
     ? matchText(rows.length, { lockCount, isReading, isCut: search?.isCut === true })
     : `${whole(followed.length)}${locks.isCut && !isPartial ? "+" : ""} ${followed.length === 1 ? "lock" : "locks"}${isPartial ? " so far" : ""}`;
@@ -95,6 +95,7 @@ export function LocksPage(): JSX.Element {
       <FilterBox q={q} complaint={complaintOf(q)} text={text} isReading={isReading} />
       <Tallies rows={followed} locks={locks} q={q} />
       {isPartial && <StillReading lockCount={followed.length} />}
+      <Missing extent={{ unreachable }} />
       <Deadlocks rows={followed} isCut={locks.isCut && !isPartial} />
       <Partial n={followed.filter(({ needsTopology }) => needsTopology !== null).length} isCut={locks.isCut} />
       <DataTable
@@ -112,9 +113,8 @@ export function LocksPage(): JSX.Element {
         sort={sort}
         onSort={(next) => amend({ sort: next === "name" ? undefined : next })}
         isGrowing={isReading}
-        empty={isReading ? <Loading what="locks" /> : <Empty q={q} />}
+        empty={isReading ? <Loading what="locks" /> : <Empty q={q} isWhole={unreachable === 0} />}
       />
-      {missing !== undefined && <p class="explain warn">{missing}</p>}
       {search?.isCut === true && <p class="note">More locks match. Narrow the filter to see them.</p>}
     </>
   );
@@ -227,11 +227,11 @@ function Announced({ text, when }: { readonly text: string; readonly when: strin
   );
 }
 
-function Empty({ q }: { readonly q: string }): JSX.Element {
+function Empty({ q, isWhole }: { readonly q: string; readonly isWhole: boolean }): JSX.Element {
   if (q === "")
     return (
       <>
-        <p class="strong">No lock is in use.</p>
+        <p class="strong">{isWhole ? "No lock is in use." : "No lock was found."}</p>
         <p>A lock appears here when a client holds it or waits for it.</p>
       </>
     );

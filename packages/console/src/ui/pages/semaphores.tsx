@@ -79,13 +79,15 @@ const RESIZE: Column<SemaphoreView> = {
 
 /** The page. */
 export function SemaphoresPage(): JSX.Element {
-  const { semaphores } = useStore(known);
+  const state = useStore(known).semaphores;
   const { sort = "name" } = useStore(route).params;
   const mayResize = useStore(session)?.allow.includes("resize") === true;
-  if (semaphores === undefined) return <Loading what="semaphores" />;
+  if (state === undefined) return <Loading what="semaphores" />;
+  const { semaphores } = state;
+  const isWhole = !state.isCut && state.unreachable === 0;
   return (
     <>
-      <KindHead title="Semaphores" kind="semaphore" n={semaphores.length} />
+      <KindHead title="Semaphores" kind="semaphore" n={semaphores.length} extent={state} />
       <DataTable
         caption="Semaphores"
         isMain
@@ -99,7 +101,7 @@ export function SemaphoresPage(): JSX.Element {
         rowHeightPx={48}
         empty={
           <>
-            <p class="strong">No semaphore is in use.</p>
+            <p class="strong">{isWhole ? "No semaphore is in use." : "None among those that were read."}</p>
             <p>A semaphore appears here while a client holds a permit or waits for one.</p>
           </>
         }

@@ -1,8 +1,9 @@
 /** Notes on a page whose data is still loading or incomplete. */
 import type { JSX } from "preact";
-import { MOST_FOLLOWED } from "../../api.js";
+import type { Extent } from "../../api.js";
 import { count, whole } from "../format.js";
 import { hrefOf } from "../route.js";
+import { unreachableText } from "../search.js";
 
 /** The loading text. Appears after a short delay, to avoid flicker when data arrives quickly. */
 export function Loading({ what }: { readonly what: string }): JSX.Element {
@@ -19,15 +20,22 @@ export function StillReading({ lockCount }: { readonly lockCount: number | null 
   );
 }
 
+/** The warning on a list without the locks of servers that did not reply. */
+export function Missing({ extent }: { readonly extent: Pick<Extent, "unreachable"> }): JSX.Element | null {
+  const text = unreachableText(extent);
+  return text === undefined ? null : <p class="explain warn">{text}</p>;
+}
+
 interface KindHeadProps {
   readonly title: string;
   readonly kind: "semaphore" | "election";
   readonly n: number;
+  readonly extent: Extent;
 }
 
-/** The head of a page with locks of one kind. Says so if only the first of them were read. */
-export function KindHead({ title, kind, n }: KindHeadProps): JSX.Element {
-  const isCut = n >= MOST_FOLLOWED;
+/** The head of a page with locks of one kind. Says so if some of them are missing. */
+export function KindHead({ title, kind, n, extent }: KindHeadProps): JSX.Element {
+  const { isCut } = extent;
   return (
     <>
       <div class="page-head">
@@ -36,10 +44,11 @@ export function KindHead({ title, kind, n }: KindHeadProps): JSX.Element {
       </div>
       {isCut && (
         <p class="note">
-          Only the first {whole(n)} were read. To find another one, filter{" "}
+          Not all {kind}s were read. To find another one, filter{" "}
           <a href={hrefOf("locks", { q: `kind:${kind}` })}>the locks</a>.
         </p>
       )}
+      <Missing extent={extent} />
     </>
   );
 }

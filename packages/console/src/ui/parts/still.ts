@@ -1,4 +1,4 @@
-/** Keeps the rows of a list in their places while it is being read, so that none jumps away before a click. */
+/** Keeps the rows of a list in their places while the list is still loading, so that none jumps away before a click. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
 /** The rows in the order to show, and the function to call when the pointer enters or leaves a row. */
