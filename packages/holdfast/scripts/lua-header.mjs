@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Reads the header of a script: the names of its inputs, and the answers it may give.
+ * Parses the header of a script: its inputs, and the replies that it may send.
  *
  *     --[[
- *       mutex/extend: begin the lease anew, if it is still ours.
+ *       mutex/extend: extend the lease, if the owner still holds it.
  *
  *       Prose.
  *
@@ -13,17 +13,17 @@
  *               {0, holderMs}  lost: prose
  *     ]]
  *
- * Lines that begin with KEYS[n], ARGV[n] or REPLY in the third column are the signature. Under REPLY, a line
- * in the column of the first form is one more form, and a line further to the right is prose.
+ * Lines that start with KEYS[n], ARGV[n] or REPLY in the third column are the signature. Below REPLY, a line that starts
+ * in the column of the first reply describes another reply. A line that is indented further is prose.
  *
- * A script that can make somebody a holder says so by a line `GRANTS  by itself`, or `GRANTS  by hand-off` if that is
- * the hand-off's doing alone: then there is a second form of it without, for a server that may not grant yet.
+ * If a script can grant a lock, its header has the line `GRANTS  by itself`, or `GRANTS  by hand-off` if only the
+ * hand-off can. In the second case there is also a form without the hand-off, for a server that may not grant yet.
  *
- * One that does nothing but begin a lease anew, and answers 1 when it has, says so by a line `RENEWS`.
+ * If a script does nothing but extend a lease, and replies 1 if it did, its header has the line `RENEWS`.
  *
- * A script that works on any number of locks says so by a line `KEYS[...] locks  prose` after its other keys.
- * Only then may its body compute the n of KEYS[n], and TypeScript passes `"locks..."`, a list. Proxies that read
- * scripts refuse such a body, so its kind must do without it when they do.
+ * If a script works on any number of locks, its header has the line `KEYS[...] locks  prose` after its other keys. Only
+ * such a script may compute the n of KEYS[n]. TypeScript passes the list as `"locks..."`. Proxies that analyze scripts
+ * refuse it, so behind such a proxy the lock must work without this script.
  */
 
 /** @typedef {{ code: number | null, bare: boolean, outcome: string, values: string[], rest: string | null }} Form */

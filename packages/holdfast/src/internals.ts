@@ -4,7 +4,7 @@ import type { ResolvedOptions } from "./core/options.js";
 import type { Session } from "./core/session.js";
 import type { Store } from "./core/store.js";
 
-/** The parts of a Holdfast, for locks that other entry points of the library create instead of its own factories. */
+/** Gives other entry points access to the parts of a Holdfast, for locks that its own factories do not create. */
 
 /** The parts of one Holdfast. */
 export interface Internals {

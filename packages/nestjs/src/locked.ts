@@ -11,7 +11,7 @@ import { type AnyMethod, decorated, dressAs, type LeaseParameter, markLocked, wi
 export interface LockedOptions<Args extends readonly unknown[] = readonly unknown[]>
   extends Omit<AcquireOptions, "signal">,
     LeaseParameter {
-  /** The name of the lock, 1 to 512 bytes, or a function that returns it for the arguments. */
+  /** The name of the lock, 1 to 512 bytes, or a function that computes it from the arguments. */
   readonly name: string | ((...args: Args) => string);
 
   /**
@@ -119,7 +119,7 @@ function check<Args extends readonly unknown[]>(
   const known = checkKnown<object>(options, [...OWN, ...taken] as never[]) as LockedOptions<Args>;
   const { name, whenBusy, lock, leaseAt: _, noLease: __, ...acquiring } = known;
   if (typeof name !== "string" && typeof name !== "function") {
-    throw new TypeError(`name must be a string, or a function that returns one for the arguments; got ${show(name)}`);
+    throw new TypeError(`name must be a string, or a function that computes one from the arguments; got ${show(name)}`);
   }
   if (whenBusy !== undefined && whenBusy !== "throw" && whenBusy !== "skip") {
     throw new TypeError(`whenBusy must be "throw" or "skip"; got ${show(whenBusy)}`);

@@ -45,9 +45,9 @@ export interface RedisRunCoordinator {
    * @param key    identifies the task and the time of the fire; Holdfast does not parse it
    * @param ttlMs  how long the server remembers that the fire is taken, in milliseconds. Must exceed the largest clock
    *               difference between two hosts
-   * @returns true for the first instance to ask. Also false if the server does not reply or is in failover grace, while
-   *          the semaphore `name` is paused, and after the Holdfast closes. The channel `holdfast:run:skipped` has the
-   *          reason
+   * @returns true for the first instance to ask, false for all others. Also false if the server does not reply or is in
+   *          failover grace, while the semaphore `name` is paused, and after the Holdfast closes. The channel
+   *          `holdfast:run:skipped` has the reason
    */
   shouldRun(key: string, ttlMs: number): Promise<boolean>;
   /** Records that the run of a fire has ended here. The fire stays taken. @param key  the key given to `shouldRun` */

@@ -21,7 +21,8 @@ export interface RunEvent {
   /** Id of the client. It distinguishes several Holdfasts in one process, because they publish on the same channels. */
   readonly clientId: string;
   /**
-   * Identifies the run: the server time of the call, in ISO 8601; for a coordinator, the scheduler's key.
+   * Identifies the run: the server time of the call, or the local time if the server did not reply, in ISO 8601; for a
+   * coordinator, the scheduler's key.
    */
   readonly tick: string;
 }

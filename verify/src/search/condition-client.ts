@@ -189,7 +189,7 @@ export class ConditionClients extends LockClients {
       this.send(next, number, "acquire");
       return undefined;
     }
-    if (wait.may === 1) return "a client that has waited gets the reply that it has not";
+    if (wait.may === 1) return "a client that waited is told that it did not";
     if (wait.from < LEASE_TICKS) return "false loss: a valid lease is reported as lost";
     this.end(claim);
     return undefined;

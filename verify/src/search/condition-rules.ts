@@ -43,7 +43,7 @@ export const CONDITION_RULES: readonly Rule[] = [
   }),
   script(
     "wait-goes-on",
-    "a waiter that is no longer in any queue continues",
+    "a waiter that is in no queue anymore is told to continue",
     condition(ONE_AND_ONE, { pushes: 2, delays: 0 }),
     {
       script: "condition/wait",

@@ -95,7 +95,7 @@ export const FAILOVER_CASES: readonly FailoverCase[] = [
     { script: "mutex/acquire", from: "if not redis.REDIS_VERSION_NUM and", to: "if false and" },
   ),
   client("ask-first", "a granting script is loaded only on a server that was queried", PAIR),
-  client("no-hand-off", "a release hands nothing over while a server may not grant", {
+  client("no-hand-off", "a release does not hand the lock over while the server may not grant", {
     clients: [1, 1, 1],
     renewals: 0,
     delays: 0,

@@ -71,7 +71,7 @@ interface KnownHolder {
   readonly goneSinceAtMs?: number | undefined;
 }
 
-/** One holder. `leaseLeftMs` is null for a foreign key without an expiry. */
+/** One holder. `leaseLeftMs` is null for a key of another format without an expiry. */
 export function holderJson(holder: KnownHolder): { readonly [key: string]: Json } {
   return {
     host: holder.host ?? null,

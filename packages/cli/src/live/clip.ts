@@ -7,8 +7,8 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Extended_Pictographic}/u;
 const COMBINING = /[\p{Mn}\p{Me}]/u;
 /**
- * The only control sequences in a line are colors, which take no cell. All other control characters were escaped
- * before.
+ * The only control sequences in a line are colors, which take up no cells. All other control characters have
+ * already been escaped.
  */
 const ESC = "\x1b";
 const PIECES = new RegExp(`${ESC}\\[[\\d;]*m|.`, "gsu");

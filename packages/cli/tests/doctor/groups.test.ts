@@ -77,8 +77,10 @@ test("a promoted server is quiet for as long as the library says, and the doctor
     await two.command("REPLICAOF", "127.0.0.1", one.port);
     await vi.waitFor(async () => expect(await two.command("EXISTS", "hf:lineage")).toBe(1), 20_000);
     await two.command("REPLICAOF", "NO", "ONE");
-    expect(await grace()).toMatch(/^warning: was promoted since locks were last granted; no program has asked it yet/);
-    expect(await grace()).toMatch(/no program has asked it yet/);
+    expect(await grace()).toMatch(
+      /^warning: was promoted since locks were last granted; no program has sent it a request yet/,
+    );
+    expect(await grace()).toMatch(/no program has sent it a request yet/);
     const refusal = await holdfasts[1]
       ?.mutex("after")
       .tryAcquire()

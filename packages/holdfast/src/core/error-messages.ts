@@ -286,12 +286,12 @@ export function storeMessage(lockName: string, { mayHaveRun, cause, missingPermi
   const why = textOf(cause instanceof Error ? cause.message : cause);
   const assume = mayHaveRun ? "it may still have been carried out" : "it was not carried out";
   const advice = cause instanceof AdvisedCause && cause.advice !== undefined ? ` ${cause.advice}` : adviceOn(why);
-  return `The server did not confirm a request about ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.${advice}`;
+  return `The server did not confirm a request for ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.${advice}`;
 }
 
 /** Advice for errors of servers and client libraries that do not say what to do. */
 const ADVICE: readonly (readonly [says: RegExp, advice: string])[] = [
-  // node-redis has the same message for a client that was never connected and for one that was closed.
+  // node-redis uses the same message for a client that was never connected and for one that was closed.
   [
     /\bthe client is closed\b/i,
     "Call `await client.connect()` before the first lock, and create a new client after closing one.",

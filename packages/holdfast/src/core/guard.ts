@@ -23,7 +23,7 @@ class ServerQuestion {
   readonly #question: Question;
   readonly #runtime: Runtime;
   refusal: Refusal | undefined;
-  /** Whether the server passed the check when it was last asked. */
+  /** Whether the last answer was positive and still counts. A reconnect resets this, and so may `renew`. */
   isOpen = false;
   #openedAtMs = -Infinity;
   #hasFailed = false;

@@ -338,7 +338,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
       this.#onSettled = resolve;
       for (const listener of this.#lossListeners ?? []) listener("closing");
       if (this.#sharedClaim === undefined) return;
-      // The callers that would hold the claim next stop waiting for it, and the batch no longer confirms it.
+      // The callers that are next to hold the claim stop waiting for it, and the batch no longer confirms it.
       this.#sharedClaim.over();
       this.#renewer.check();
     });

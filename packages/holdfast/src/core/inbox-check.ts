@@ -83,7 +83,7 @@ export class InboxCheck {
   readonly #echo: Echo;
   readonly #facts: CheckFacts;
   readonly #connection: string;
-  /** Replaces the connection with `work`; returns undefined if another connection is being replaced. */
+  /** Runs `work`, which replaces the connection; returns undefined if another connection is being replaced. */
   readonly #replace: (work: () => Promise<void>) => Promise<void> | undefined;
   readonly #listening = new Set<Listening>();
   /** The target of the newest waiter, because older inboxes may be closed. */
@@ -285,7 +285,7 @@ export class InboxChecks {
     return check;
   }
 
-  /** Called for each message to that inbox. */
+  /** Called for each message to `inbox`. */
   heard(inbox: Inbox | undefined): void {
     if (inbox !== undefined) this.#checks.get(inbox.connection ?? "")?.heard();
   }

@@ -94,7 +94,7 @@ export async function describeHolder(session: RecordReader, holder: HolderState)
 /** Holders are cached, so that callers that share an inspection also share the read of the holder's record. */
 const described = new WeakMap<HolderState, Promise<Holder>>();
 
-/** Adds the process to a claim, if the client's record can be read within 200 ms. Never rejects. */
+/** Describes a claim, with its process if the client's record can be read within 200 ms. Never rejects. */
 export async function describeClaim(session: Session, owner: string): Promise<WaitingClaim> {
   const parsed = parseOwner(owner);
   return { owner, label: parsed?.label, ...(await identify(session, parsed?.clientId ?? "")) };

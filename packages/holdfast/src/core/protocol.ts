@@ -33,7 +33,7 @@ export interface Claim {
    */
   readonly amount: number;
   /**
-   * How long a grant by message lasts until it is confirmed, in ms, at most `leaseMs`. Undefined for claims that are
+   * How long a grant by message lasts unless it is confirmed, in ms, at most `leaseMs`. Undefined for claims that are
    * never granted by message.
    */
   readonly handOffMs?: number | undefined;

@@ -10,7 +10,7 @@
 local function breakGeneration(inbox, generation, why, by)
   redis.call('HSET', KEYS[1], 'broken', string.format('%.0f', generation), 'why', why, 'by', by)
   redis.call('PEXPIRE', KEYS[1], 86400000)
-  -- There is at most one entry per party.
+  -- The loop is bounded: the set has at most one entry per party.
   for _, party in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
     redis.call('ZADD', KEYS[4], generation + 0.5, party)
     local client, number = string.match(party, '^([^/]+)/(%d+)/%d+/%d+')

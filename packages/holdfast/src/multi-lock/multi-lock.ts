@@ -119,7 +119,8 @@ export class MultiLock {
   }
 
   /**
-   * Acquires all members only if all are free now. Takes one round trip if all are mutexes, otherwise one per member.
+   * Acquires all members only if all are free now. Takes one round trip if all are mutexes (in a cluster, mutexes with
+   * the same hash tag), otherwise up to one per member.
    *
    * @returns null if any member is held or has waiters; then nothing is held
    * @throws as `acquire`, but never AcquireTimeoutError

@@ -1,4 +1,4 @@
-/** The lock protocol of a mutex. Each request is one script call on the keys of one name. */
+/** The lock protocol of a mutex. Each request is one script call for one name, except `renewAll` and `releaseFree`. */
 import { call } from "../core/call.js";
 import type { LockKeys } from "../core/keys.js";
 import type { AcquireReply, Claim, ForcedRelease, Grant, LockProtocol, NotHeld, State } from "../core/protocol.js";

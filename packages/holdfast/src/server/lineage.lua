@@ -62,7 +62,7 @@ if leaseMs > longestMs then
 end
 local allMs = math.max(longestMs, beforeMs)
 
--- The uptime is the difference of two clocks in whole seconds: a server that started 10 ms ago may report 1.
+-- The uptime is the difference between two times in whole seconds: a server that started 10 ms ago may report 1.
 local upMs = math.max(0, tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) - 1) * 1000
 local isAlone = place == 'voter' and marker[7] ~= run and heard ~= run
 local restMs, sinceMs = verdict(

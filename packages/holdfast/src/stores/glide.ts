@@ -112,7 +112,8 @@ export function glideSubscriber(subscriber: GlideClient, events: SubscriberEvent
       else await subscriber.unsubscribe([channel], NO_TIMEOUT);
     },
     async close() {
-      // The library closes its socket only seconds after `close`, and until then the server counts a subscriber.
+      // After `close`, the library keeps its socket open for several seconds. Unsubscribe first, because the server
+      // counts the subscriber until the socket closes.
       const goodbyes = [subscriber.unsubscribe(null, NO_TIMEOUT)];
       if (subscriber.sunsubscribe !== undefined) goodbyes.push(subscriber.sunsubscribe(null, NO_TIMEOUT));
       await within(GOODBYE_MS, Promise.all(goodbyes)).catch(() => {});

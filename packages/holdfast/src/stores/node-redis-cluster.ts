@@ -72,7 +72,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, conditions: Grant
     },
     load(source, [key], attempt) {
       const load = async (master: NodeRedisMaster): Promise<unknown> => (await clientOf(master)).scriptLoad(source);
-      // While a slot moves, the server that the client was redirected to is not in its slot table.
+      // While a slot moves, the slot table names its old owner, but the client was redirected to the new one.
       const owner = key === undefined || attempt > 1 ? undefined : masterOf(key);
       return allThatAnswer((owner === undefined ? redis.masters : [owner]).map(load), ONE_OF_MANY_MS);
     },

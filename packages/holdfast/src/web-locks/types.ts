@@ -63,16 +63,18 @@ export interface WebLockManager {
   /**
    * Waits for the lock, runs the callback while it is held, and releases the lock when the callback's promise settles.
    *
-   * The lock is the read-write lock with this name, so it excludes holders from `holdfast.readWriteLock(name)`: an
+   * The lock is the read-write lock with this name, so it also excludes holders of `holdfast.readWriteLock(name)`. An
    * exclusive request is a writer, and a shared one is a reader. Not reentrant: a request in the callback for the same
    * name waits forever.
    *
    * @param name  at most 512 bytes; must not begin with `-`
    * @returns what the callback returned
    * @throws what the callback threw
-   * @throws DOMException "AbortError"         the lock was stolen, force-released, or its lease ended, while the callback ran; the
-   *                                           cause is a LeaseLostError; the callback continues without the lock
-   * @throws DOMException "NotSupportedError"  the name begins with `-`, or the options exclude each other; nothing was sent
+   * @throws DOMException "AbortError"         the lock was stolen or force-released, or its lease ended, while the
+   *                                           callback ran; the cause is a LeaseLostError; the callback continues
+   *                                           without the lock
+   * @throws DOMException "NotSupportedError"  the name begins with `-`, or the options exclude each other; nothing was
+   *                                           sent
    * @throws TypeError, RangeError             an invalid argument, or a name of more than 512 bytes; nothing was sent
    * @throws the signal's reason, if it aborts before the callback is called
    * @throws PausedError, StoreError, EvictionError, ClosedError  as `acquire` of any lock; the callback was not called

@@ -249,7 +249,7 @@ describe("the error of a command without a reply", () => {
       expect(messages.at(-1)).toMatch(advice);
     }, PATIENCE);
     expect(messages.at(-1)).toMatch(
-      /^StoreError: The server did not confirm a request about "order:42" \(no reply within 100 ms\); it may still have been carried out\. The last/,
+      /^StoreError: The server did not confirm a request for "order:42" \(no reply within 100 ms\); it may still have been carried out\. The last/,
     );
     await holdfast.close();
   });

@@ -61,7 +61,7 @@ export function checkRecheckMs(options: RecheckOptions): number {
   return recheckMs;
 }
 
-/** Returns the pauses and the subscription of waiters for an object. */
+/** Returns how waiters for a semaphore or latch wait: the delays between their requests, and their subscription. */
 export function waitsOf(
   { scope, publication }: CountPlace,
   recheckMs: number,
@@ -114,7 +114,7 @@ export class PermitsLock<Held extends Lease> extends ForeignLock<Held> {
    * Takes permits only if enough are free now. One round trip.
    *
    * @returns null if too few are free
-   * @throws as `acquire`
+   * @throws as `acquire`, but never AcquireTimeoutError
    */
   override tryAcquire(options?: RedissonTryAcquireOptions): Promise<Held | null> {
     return super.tryAcquire(options);

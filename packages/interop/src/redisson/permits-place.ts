@@ -93,7 +93,7 @@ export function refused({ name, raw, kind }: CountPlace, outcome: string): Store
   if (outcome === "prefixed") {
     return new UnsupportedError(
       name,
-      `This client adds a prefix to the key ${show(raw)}, which does not apply to the channel that Redisson derives from it: use the nameMapper of redisson instead of a keyPrefix.`,
+      `This client adds its keyPrefix to the key ${show(raw)}, but not to the channel that Redisson derives. Use the nameMapper of redisson instead.`,
     );
   }
   const cause = new Error(`its key ${show(raw)} ${SORTS[outcome] ?? outcome}, so it is not the key of a ${kind}`);

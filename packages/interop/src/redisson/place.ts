@@ -37,7 +37,7 @@ export function meant<Reply extends { readonly outcome: string }>(
   if (answer.outcome === "prefixed") {
     throw new UnsupportedError(
       place.name,
-      `This client adds a prefix to the key ${show(place.raw)}, which applies neither to channels nor to the keys that Redisson derives from it: use the nameMapper of redisson instead of a keyPrefix.`,
+      `This client adds its keyPrefix to the key ${show(place.raw)}, but not to channels, nor to the keys that Redisson derives. Use the nameMapper of redisson instead.`,
     );
   }
   // The cast is safe because both excluded outcomes have thrown.

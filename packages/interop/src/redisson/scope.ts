@@ -28,8 +28,8 @@ export interface RedissonOptions {
 
   /**
    * The shortest `lockWatchdogTimeout` of the Java services. The lease of a read lock cannot be longer, because
-   * Redisson sets the common expiry of all readers to it whenever it renews one of its own. Whole milliseconds, 100 to
-   * 31,536,000,000.
+   * Redisson sets the shared expiry of all readers to this timeout whenever it renews one of its own read locks. Whole
+   * milliseconds, 100 to 31,536,000,000.
    * @default 30_000
    */
   readonly watchdogMs?: number | undefined;

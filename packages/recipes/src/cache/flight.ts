@@ -1,5 +1,5 @@
 /**
- * All callers of one process that want the same entry. They share one query, one wait and at most one load at a time.
+ * All callers in one process that want the same entry. They share one query, one wait and at most one load at a time.
  *
  * Invariants:
  * - A caller that joins during a load gets its value only if the entry was not invalidated meanwhile.
@@ -31,7 +31,7 @@ const POLL_MS = 250;
 const TAKE_OVER_MS = 100;
 const JITTER_MS = 20;
 
-/** All callers of one process that want the same entry. */
+/** All callers in one process that want the same entry. */
 export class Flight<Value> implements Occupant {
   readonly #place: LoadPlace<Value>;
   readonly #session: Session;

@@ -2,8 +2,8 @@
  * Coalesces calls: while one call runs, later calls wait, and then a single run of one of them serves them all.
  *
  * Calls are ordered by their arrival at the server. The next call to run is chosen when the last run ends, not when a
- * call arrives: it is the newest of the calls that wait then. Older calls are superseded only when it begins. So an
- * update is lost only if all processes that know of it crash.
+ * call arrives: it is the newest call that is waiting at that moment. Older calls are superseded only when that call
+ * begins to run. So an update is lost only if all processes that know of it crash.
  */
 import { type AcquireOptions, type Holdfast, LeaseLostError, type WaitingClaim } from "holdfast";
 import { checkName, describeClaim, internalsOf, Lock, type Runtime } from "holdfast/internal";

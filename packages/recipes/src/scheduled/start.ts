@@ -33,7 +33,7 @@ export interface Start {
   readonly found: Begun | Refusal;
 }
 
-/** Delays before setting the marker is retried, in milliseconds. A reply may have been lost with its connection. */
+/** Delays before each retry of setting the marker, in milliseconds. A reply may have been lost with its connection. */
 const AGAIN_AFTER_MS = [20, 100, 500];
 /** First delay while waiting for a holder without a marker, in milliseconds: about the time that setting one takes. */
 const FIRST_PAUSE_MS = 20;

@@ -20,7 +20,7 @@ export const grace: Check = {
     if (lineage === undefined) {
       const why = hidden.get("lineage");
       return unknown(
-        `whether this server took over from another is not visible${why === undefined ? "" : ` (${why})`}`,
+        `cannot tell whether this server took over from another${why === undefined ? "" : ` (${why})`}`,
         `${PERMIT_INFO}: programs cannot see it without INFO either`,
       );
     }
@@ -54,7 +54,7 @@ function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, lea
   const longestMs = marker?.longestMs ?? leaseMs;
   if (marker !== undefined && marker.run !== run) {
     if (marker.pending !== run) {
-      return found("warning", `${how} since locks were last granted; no program has asked it yet`, {
+      return found("warning", `${how} since locks were last granted; no program has sent it a request yet`, {
         risk: `The first request starts a quiet time of up to ${formatMs(longestMs)}, during which no new locks are granted.`,
       });
     }
@@ -69,7 +69,7 @@ function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, lea
     const isNew = marker === undefined;
     return found(
       "info",
-      isNew ? "was promoted, and no program has asked it yet" : "was promoted; its quiet time is over",
+      isNew ? "was promoted, and no program has sent it a request yet" : "was promoted; its quiet time is over",
       {
         risk: isNew
           ? "The first program that sends a request starts a quiet time of its longest lease, during which no new locks are granted."

@@ -20,7 +20,7 @@ export const cluster: Check = {
     if (topology !== "cluster") {
       if (info.get("cluster_enabled") !== "1") return skipped("not a cluster");
       return found("critical", "a node of a cluster, and --cluster was not given", {
-        risk: "Names in slots of other nodes answer MOVED.",
+        risk: "Requests for locks in slots of other nodes fail with MOVED.",
         fix: "pass --cluster",
       });
     }
@@ -94,7 +94,7 @@ function size(count: number): Verdict[] {
   return found("warning", counted(count, "server"), {
     risk:
       count < 3
-        ? "No server may fail, because a majority of two is both of them."
+        ? "No server may fail, because a majority needs all of them."
         : "One server is unnecessary: an even number tolerates no more failures than the odd number below it.",
   }).map((verdict) => ({ ...verdict, node: "all" }));
 }

@@ -18,7 +18,7 @@ const PAGE = 1_000;
 const AT_ONCE = 2;
 /** The number of latest events that are read for each name. This is the default length of a history. */
 export const MOST_EVENTS = 1_000;
-/** Time left free for readers that finish late, in ms. */
+/** Time reserved for reads that finish late, in ms. */
 const SPARE_MS = 200;
 
 /**

@@ -107,7 +107,7 @@ function refuseStray({ values, command }: Call, mode: string | undefined): void 
     if (command?.length === 0) throw usageError("elect needs a command after --, or no --");
     return;
   }
-  if (command !== undefined) throw usageError(`--${mode} runs no command: remove everything after --`);
+  if (command !== undefined) throw usageError(`--${mode} takes no command: remove -- and everything after it`);
   const stray = OF_CANDIDATES.find((flag) => values[flag] !== undefined);
   if (stray !== undefined) throw usageError(`--${stray} is only for candidates, and --${mode} does not campaign`);
   if (mode !== "resign") {

@@ -36,7 +36,7 @@ export async function lead(call: Call, candidacy: Candidacy): Promise<number> {
     throw usageError(`an enclosing run or elect holds "${candidacy.name}": this one would wait for itself`);
   }
   let desk = new SignalDesk();
-  // If the reader of the output goes away, the leader resigns as on TERM. Exiting immediately would leave the election
+  // If the reader of the output goes away, the leader resigns, as it does on TERM. Exiting immediately would leave the election
   // without a leader until the lease ends.
   let isUnread = false;
   call.streams.onReaderGone?.(() => {
