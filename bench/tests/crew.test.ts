@@ -5,7 +5,15 @@ import { startServer } from "../dist/server.js";
 
 it("a crew whose preparation fails is ended, because its processes would keep the benchmark running", async () => {
   const server = await startServer();
-  const connection = { port: server.port, autoPipelining: false, leaseMs: 30_000 };
+  try {
+    await expectEnded(server.port);
+  } finally {
+    await server.stop();
+  }
+});
+
+async function expectEnded(port: number): Promise<void> {
+  const connection = { port, autoPipelining: false, leaseMs: 30_000 };
   let pids: readonly number[] = [];
   const preparing = Crew.prepared({ name: "raw", connection, processes: 2 }, async (crew) => {
     pids = crew.pids;
@@ -14,5 +22,4 @@ it("a crew whose preparation fails is ended, because its processes would keep th
   await expect(preparing).rejects.toThrow("it did not reply");
   expect(pids).toHaveLength(2);
   for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
-  await server.stop();
-});
+}

@@ -64,7 +64,8 @@ async function surveyFor(
   const isWhole = list?.isComplete === true && list.locks.length <= MOST_FOLLOWED;
   const found = list && { ...list, locks: list.locks.slice(0, MOST_FOLLOWED), isComplete: isWhole };
   const reading = KINDS.filter(([topic]) => topics.has(topic)).map(async ([topic, kind]): Promise<Read> => {
-    if (list?.isComplete === true) return { [topic]: list };
+    if (list?.isComplete === true)
+      return { [topic]: { ...list, locks: list.locks.filter((lock) => lock.kind === kind) } };
     return { [topic]: await surveyAll(holdfast, { kinds: [kind], most: MOST_FOLLOWED }) };
   });
   return Object.assign(found === undefined ? {} : { list: found }, ...(await Promise.all(reading)));

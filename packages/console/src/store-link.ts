@@ -8,7 +8,7 @@ import type { StoreView } from "./api.js";
 import type { Backend, Link } from "./backend.js";
 import { ConnectionErrors } from "./connection-errors.js";
 import { HttpProblem } from "./problem.js";
-import { isTrouble, isWrongType, troubleOf } from "./trouble.js";
+import { isTrouble, isUndecided, isWrongType, troubleOf } from "./trouble.js";
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
@@ -65,6 +65,10 @@ export class StoreLink {
         const detail =
           "A key of this lock has a type that Holdfast does not write. The page of the lock says which key it may be.";
         throw new HttpProblem(409, "wrong-type", detail);
+      }
+      if (isUndecided(error)) {
+        this.#up();
+        throw new HttpProblem(409, "undecided", "Too few servers replied to tell whether the lock is held. Try again.");
       }
       if (!isTrouble(error)) throw error;
       this.#down(error);

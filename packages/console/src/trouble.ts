@@ -101,9 +101,18 @@ export function isWrongType(error: unknown): boolean {
   return chainOf(error).some((text) => /\bWRONGTYPE\b/.test(text));
 }
 
+/** Whether servers replied, but not enough to tell whether a Redlock is held. */
+export function isUndecided(error: unknown): boolean {
+  const { code, answers } = (error ?? {}) as {
+    readonly code?: unknown;
+    readonly answers?: readonly { answer: string }[];
+  };
+  return code === "ERR_LOCK_QUORUM" && answers?.some(({ answer }) => answer === "held") === true;
+}
+
 /** Whether the error means that Redis is unreachable or refuses service, rather than that the request was invalid. */
 export function isTrouble(error: unknown): boolean {
-  if (isWrongType(error)) return false;
+  if (isWrongType(error) || isUndecided(error)) return false;
   const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
   // 69 and 77 are the CLI's exit codes for a failed connection.
   return (

@@ -54,11 +54,13 @@ export async function releaseClient(call: Call, clientId: string, reason: string
     const all = await clients(connection.holdfast, { locks });
     const client = all.find((one) => one.clientId === clientId);
     const holds = holdsOf(locks, clientId);
-    for (const { name, unreadable } of locks)
-      if (unreadable?.mayBeHeld) notify(call.streams, common, `${plain(name)} is left out: ${unreadable.reason}`);
+    const unsure = locks.filter(({ unreadable }) => unreadable?.mayBeHeld);
+    for (const { name, unreadable } of unsure)
+      notify(call.streams, common, `${plain(name)} is left out: ${unreadable?.reason}`);
     if (client === undefined || holds.length === 0) {
-      report(call, [], `${plain(clientId)} holds no lock; nothing was released`);
-      return EXIT.no;
+      const isSure = unsure.length === 0;
+      report(call, [], `${plain(clientId)} holds no lock${isSure ? "" : " that could be read"}; nothing was released`);
+      return isSure ? EXIT.no : EXIT.unreachable;
     }
     preview(call, client, holds, atMs);
     if (!isGone(client) && !isGiven(values, "force")) {

@@ -38,7 +38,8 @@ sends TERM to its command and exits with 123), and at the end of its lease
 otherwise. Until then it may work beside the next holder. Only a resource
 that checks the token prevents that.
 
-Exit code 0; 1 if the lock is not held, has another holder, or you said no.
+Exit code 0; 1 if the lock is not held, has another holder, or you said no;
+65, 69 or 77 if it cannot be read.
 --json: {"v":1,"released":…,"holder":…,"next":…}.`;
 
 /** The verb `release`. */
@@ -121,11 +122,12 @@ async function chosen(call: Call, name: string, found: readonly Found[], atMs: n
   return undefined;
 }
 
-/** @throws CliError 65, 69  the lock cannot be read, so it is unknown whether it is held */
+/** @throws CliError 65, 69, 77  the lock cannot be read, so it is unknown whether it is held */
 function refuseUnreadable(name: string, found: readonly Found[]): void {
   const entry = found.map((one) => one.entry).find(({ unreadable }) => unreadable !== undefined);
   if (entry === undefined) return;
-  const code = entry.unreadable?.mayBeHeld ? EXIT.unreachable : EXIT.otherKind;
+  const { mayBeHeld, keys = [] } = entry.unreadable ?? {};
+  const code = mayBeHeld ? EXIT.unreachable : keys.length > 0 ? EXIT.otherKind : EXIT.refused;
   throw new CliError(code, `nothing was released: ${plain(name)} ${unreadableSentence(entry)}`);
 }
 

@@ -26,6 +26,7 @@ export interface Problem {
     | "too-many-attempts"
     | "busy"
     | "redis-down"
+    | "undecided"
     | "wrong-type"
     | "closed"
     | "unsupported"

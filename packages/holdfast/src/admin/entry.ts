@@ -120,9 +120,9 @@ export interface LockEntry {
     | { readonly parties: number | undefined; readonly generation: number; readonly broken: BreakReason | undefined }
     | undefined;
   /**
-   * Present if the lock cannot be read because one of its keys has a different Redis type than Holdfast expects. The lock
-   * cannot be acquired until that key is removed, and nothing else in this entry is known. `keys` are the keys of the
-   * wrong type, or all candidates if it is unclear which one it is.
+   * Present if the lock cannot be read; then nothing else in this entry is known. Usually, one of its keys has a different
+   * Redis type than Holdfast expects, and the lock cannot be acquired until that key is removed. `keys` are the keys of
+   * the wrong type, or all candidates if it is unclear which one it is.
    */
   readonly unreadable?: {
     readonly keys: readonly string[];

@@ -19,7 +19,8 @@ export interface SurveyOptions {
   /** The kinds to list. @default all kinds */
   readonly kinds?: readonly LockKind[] | undefined;
   /**
-   * Lists only locks with a holder whose `host/pid`, client name, owner or label contains this text.
+   * Lists only locks with a holder whose `host/pid`, client name, owner or label contains this text, and locks whose
+   * holders cannot be read.
    * @default all locks
    */
   readonly holder?: string | undefined;

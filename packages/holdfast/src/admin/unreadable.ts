@@ -13,8 +13,12 @@ import { keysOf, type Trace } from "./key-names.js";
 import { isMistyped } from "./mistyped.js";
 import type { Place } from "./place.js";
 
-/** What a server knows of a Redlock that may be held. All other answers mean that it did not reply. */
-const SAID: Readonly<Record<string, string>> = { held: "has a holder", "not-held": "has none" };
+/** What each server said of a Redlock that may be held. */
+const SAID: Readonly<Record<string, string>> = {
+  held: "has a holder",
+  "not-held": "has none",
+  none: "did not reply",
+};
 
 /** Returns the entry of an unreadable lock. @param keys  the keys that have, or may have, an unexpected type */
 export function brokenEntry(
@@ -50,14 +54,21 @@ export function brokenEntry(
 export function refusedEntry(whose: Pick<Trace, "kind" | "name" | "key">, error: unknown): LockEntry | undefined {
   if (!(error instanceof StoreError)) return undefined;
   if (error instanceof QuorumError && error.answers.some(({ answer }) => answer === "held")) {
-    const said = error.answers.map(({ server, answer }) => `server ${server} ${SAID[answer] ?? "did not reply"}`);
+    const said = error.answers.map(({ server, answer, error: why }) => {
+      return `server ${server} ${SAID[answer] ?? `failed (${firstLine(why)})`}`;
+    });
     const reason = `${UNDECIDED}: ${said.join(", ")}`;
     return { ...brokenEntry(whose, []), unreadable: { keys: [], reason, mayBeHeld: true } };
   }
   if (error instanceof QuorumError || error.transient) return undefined;
-  const { cause, message } = error;
-  const reason = cause instanceof Error ? cause.message : String(cause ?? message);
-  return { ...brokenEntry(whose, []), unreadable: { keys: [], reason: reason.split("\n")[0] ?? "" } };
+  return { ...brokenEntry(whose, []), unreadable: { keys: [], reason: firstLine(error) } };
+}
+
+/** The first line of what the server replied. */
+function firstLine(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error.message) : error;
+  const text = cause instanceof Error ? cause.message : String(cause);
+  return text.split("\n")[0] ?? "";
 }
 
 type Suffixes = readonly string[];

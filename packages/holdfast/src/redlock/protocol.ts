@@ -36,9 +36,14 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
   const { name } = place;
   const majority = quorumOf(servers.length);
 
-  /** Waits for all servers that reply in time, because an inspection must also show servers that differ from the majority. */
-  const inspectAll = (timeoutMs: number): Promise<Answers<ServerView>> =>
-    askAll(servers, async ({ store }) => {
+  /**
+   * Waits for all servers that reply in time, because an inspection must also show servers that differ from the majority.
+   * Servers that have failed in `before` are not asked again.
+   */
+  const inspectAll = (timeoutMs: number, before: Answers<ServerView> = []): Promise<Answers<ServerView>> =>
+    askAll(servers, async ({ index, store }) => {
+      const known = before[index];
+      if (known?.outcome === "failed") return known;
       const reply = await call({ store, name }, redlockInspect, place, {}, timeoutMs);
       const owner = reply.outcome === "held" ? reply.owner[0] : undefined;
       return { outcome: "read", token: reply.token, owner, leaseLeftMs: reply.leftMs < 0 ? Infinity : reply.leftMs };
@@ -50,16 +55,15 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
    * @throws QuorumError  no reply from a majority, or the servers that did not reply decide whether the lock is held
    */
   const readState = async (timeoutMs: number): Promise<State> => {
-    const { runtime } = session;
-    const startedAtMs = runtime.monotonicMs();
     let answers = await inspectAll(timeoutMs);
-    const leftMs = timeoutMs - (runtime.monotonicMs() - startedAtMs) - AGAIN_MS;
-    if (isUndecided(answers) && leftMs > 0) {
-      // An attempt that is in progress looks the same, and will soon be over.
-      await new Promise<void>((resolve) => void runtime.startTimer(resolve, AGAIN_MS, true));
-      answers = await inspectAll(leftMs);
-    }
     if (!isAnswered(answers)) throw quorumError(name, answers);
+    if (isUndecided(answers)) {
+      // An attempt that is in progress looks the same, and will soon be over.
+      await new Promise<void>((resolve) => void session.runtime.startTimer(resolve, AGAIN_MS, true));
+      const first = answers;
+      const again = await inspectAll(timeoutMs, first);
+      answers = again.map((answer, index) => (answer?.outcome === "read" ? answer : first[index]));
+    }
     if (isUndecided(answers)) throw quorumError(name, answers.map(asVote), { why: UNDECIDED, mayHaveRun: false });
     return stateOf(
       answers.filter((answer) => answer?.outcome === "read"),

@@ -219,6 +219,30 @@ test.each([1, 20])(
   },
 );
 
+test("a wait that ends while servers without a reply decide whether the lock is held has timed out", async () => {
+  quorum = new VirtualQuorum(3);
+  quorum.travel = ({ server }) => (server === 2 ? { thereMs: Infinity } : { thereMs: 1, backMs: 1 });
+  const client = quorum.client();
+  await quorum.occupy(0, NAME, 60_000);
+  const waiting = watch(client.redlock(NAME).acquire({ waitMs: 300 }));
+  const looking = watch(client.redlock(NAME).inspect());
+  await quorum.runtime.advance(10_000);
+  expect(waiting.error).toMatchObject({ name: "AcquireTimeoutError", holder: undefined });
+  expect(looking.error).toMatchObject({ name: "QuorumError", mayHaveRun: false });
+});
+
+test("an attempt in progress while a server does not reply is not taken for a holder", async () => {
+  quorum = new VirtualQuorum(3);
+  quorum.travel = ({ server }) => (server === 2 ? { thereMs: Infinity } : { thereMs: 1, backMs: 1 });
+  const client = quorum.client();
+  // One server has the attempt of another client, which gives up while the inspection waits for the silent server.
+  await quorum.occupy(0, NAME, 50);
+  const looking = watch(client.redlock(NAME).inspect());
+  await quorum.runtime.advance(10_000);
+  expect(looking.error).toBeUndefined();
+  expect(looking.value).toMatchObject({ holders: [] });
+});
+
 test("callers of one process that time out together inspect each server once", async () => {
   quorum = new VirtualQuorum(3);
   quorum.travel = () => ({ thereMs: 1, backMs: 1 });

@@ -48,7 +48,7 @@ export const show: Verb = {
       if (common.isQuiet) {
         const found = await findLocks(connection.holdfast, common, name);
         if (found.some(({ entry }) => entry.holders.length > 0)) return EXIT.done;
-        return found.some(({ entry }) => entry.unreadable?.mayBeHeld) ? EXIT.unreachable : EXIT.no;
+        return found.some(({ entry }) => entry.unreadable?.reason !== undefined) ? EXIT.unreachable : EXIT.no;
       }
       const read = (): Promise<View> => viewOf(call, connection, name);
       if (everyMs !== undefined) return await watch(call, everyMs, read);

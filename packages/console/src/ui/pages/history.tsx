@@ -28,7 +28,7 @@ const LIMIT = "1000";
 const CSV_LIMIT = 10_000;
 /** The history is not part of the stream, so the page polls it. */
 const ASK_AGAIN_MS = 5_000;
-/** After a slow answer, the page asks again later, so that reading the history takes at most this part of the time. */
+/** After a slow answer, the page asks again later, so that it seldom spends more than this part of the time on it. */
 const MOST_LOAD = 0.1;
 const LONGEST_REST_MS = 60_000;
 const TYPING_MS = 300;
