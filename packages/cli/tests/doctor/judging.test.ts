@@ -389,7 +389,7 @@ test("grace: a quiet server is reported with the remaining time", () => {
   expect(with_({ marker: { ...pending, sinceMs: nowMs + 60_000 } })[0]).toMatch(/^warning: quiet for 30s more/);
   expect(with_({ marker: { ...pending, sinceMs: nowMs - 31_000 } })[0]).toMatch(/^ok/);
   expect(with_({ marker: { run: "other", sinceMs: 0, longestMs: 30_000 } })[0]).toMatch(
-    /^warning: was started .* no program has asked/,
+    /^warning: was started .* no program has sent/,
   );
   const ofQuorum = (marker: object): string =>
     verdicts("grace", facts("Redis 7.2", { topology: "redlock", lineage: { ...lineage, marker } as never }))[0] ?? "";
