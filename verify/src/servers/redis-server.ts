@@ -21,6 +21,9 @@ const START_TRIES = 5;
 /** A timeout for a server that never starts; it does not measure speed. */
 const START_TIMEOUT_MS = 10_000;
 const PROBE_EVERY_MS = 5;
+const IN_USE = /Address already in use|Failed listening/;
+/** How long a restart waits before it tries a port again that another process has. */
+const PORT_AGAIN_MS = 1_000;
 
 export interface RedisServerOptions {
   /** Additional arguments of redis-server. They come after the default ones, so they take precedence. */
@@ -78,7 +81,7 @@ async function startOnFreePort(directory: string, options: RedisServerOptions): 
       return [port, await launch(port, directory, options)];
     } catch (error) {
       // Another process may have taken the port in between.
-      if (tries === START_TRIES || !/Address already in use|Failed listening/.test(String(error))) throw error;
+      if (tries === START_TRIES || !IN_USE.test(String(error))) throw error;
     }
   }
 }
@@ -108,7 +111,16 @@ function serverOn(directory: string, options: RedisServerOptions, port: number, 
     resume: () => void child.kill("SIGCONT"),
     async restart() {
       await kill();
-      child = await launch(port, directory, options);
+      for (let tries = 1; ; tries += 1) {
+        try {
+          child = await launch(port, directory, options);
+          return;
+        } catch (error) {
+          // Another process may have the port for a moment, for example to find a free one.
+          if (tries === START_TRIES || !IN_USE.test(String(error))) throw error;
+          await new Promise((resolve) => setTimeout(resolve, PORT_AGAIN_MS));
+        }
+      }
     },
     async stop() {
       await kill();
