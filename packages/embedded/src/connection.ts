@@ -30,7 +30,8 @@ export class Connection {
   }
 
   /**
-   * Whether it has a subscription or is about to have one. A client opens its subscriber connection only when needed.
+   * Whether this connection has a subscription or is about to have one. A client opens its subscriber connection only
+   * when needed.
    */
   get isListening(): boolean {
     return this.#listeners.size > 0;
@@ -122,7 +123,7 @@ export class Connection {
   #newSubscriber(): Subscriber {
     const subscriber: Subscriber = {
       deliver: (channel, message) => {
-        // A message to a connection that has been dropped since is lost.
+        // A message is lost if its connection has been dropped in the meantime.
         if (this.#subscriber !== subscriber) return;
         for (const listener of [...(this.#listeners.get(channel) ?? [])]) listener(toText(message));
       },

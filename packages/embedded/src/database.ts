@@ -66,7 +66,7 @@ export class Database {
     const entry = this.#find(key);
     if (entry === undefined) return undefined;
     if (entry.type !== type) throw wrongType();
-    return entry.value as Values[Type]; // the two are only ever written together
+    return entry.value as Values[Type]; // type and value are only ever written together
   }
 
   /**

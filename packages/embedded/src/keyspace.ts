@@ -109,7 +109,7 @@ export class Keyspace {
   dump(): DumpedKey[] {
     const database = this.#server.database();
     return database.keys().map((key) => {
-      const type = database.type(key) as ValueType; // the key exists because it was listed at this same time
+      const type = database.type(key) as ValueType; // the key still exists, because the clock is frozen
       const value = contentOf(database, key, type);
       return {
         key: toText(key),

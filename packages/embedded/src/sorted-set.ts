@@ -18,7 +18,7 @@ export class SortedSet {
     return this.#ordered.length;
   }
 
-  /** All members in order. Do not keep the array across a change of the set. */
+  /** All members in order. Do not keep the array after the set changes. */
   get ordered(): readonly Scored[] {
     return this.#ordered;
   }

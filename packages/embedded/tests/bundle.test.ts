@@ -21,7 +21,7 @@ function packageOf(name: string): string {
 test.each([
   ["esm", "mjs"],
   ["cjs", "cjs"],
-] as const)("a program that is bundled as %s runs with wasmoon beside it", async (format, ending) => {
+] as const)("a program bundled as %s runs with wasmoon installed next to it", async (format, ending) => {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-bundle-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(

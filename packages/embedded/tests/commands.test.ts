@@ -16,7 +16,7 @@ describe.each(SERVERS)("%s replies as the table expects", (_, start) => {
   beforeEach(() => server.clear());
   afterAll(() => server.stop());
 
-  it.each(Object.entries(TABLE))("on %s", async (_topic, rows) => {
+  it.each(Object.entries(TABLE))("for %s", async (_topic, rows) => {
     const answers: [Row[0], Answer][] = [];
     for (const [command] of rows) answers.push([command, sorted(command, await server.command(words(command)))]);
     expect(answers).toEqual(rows.map(([command, expected]) => [command, answerOf(expected)]));

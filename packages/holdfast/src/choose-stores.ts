@@ -27,8 +27,8 @@ export function checkIsOptions(options: unknown): void {
 /**
  * Returns the store that all locks use, or the stores of the quorum if `redlock` is given.
  *
- * @throws TypeError, RangeError  not exactly one of `redis`, `store` and `redlock`, an invalid value, or options that exclude
- *                                each other
+ * @throws TypeError, RangeError  not exactly one of `redis`, `store` and `redlock`, an invalid value, or options that
+ *                                cannot be combined
  * @throws UnsupportedError       `failoverGrace` or `replicas` with a store or client that does not support it
  */
 export function chooseStores(options: HoldfastOptions): Store | readonly Store[] {
@@ -52,6 +52,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     }
     const servers = redlock.map((server, index) =>
       storeFor(server, {
+        option: `redlock[${index}]`,
         subscriber: subscriber && (() => subscriber(index)),
         conditions: { grace: quorumGrace(prefix), replicas: undefined },
       }),
@@ -63,6 +64,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     return servers;
   }
   const chosen = storeFor(redis ?? store, {
+    option: redis === undefined ? "store" : "redis",
     subscriber: subscriber && (() => subscriber(0)),
     conditions: conditionsOf(options, inspectSlot),
   });
@@ -84,9 +86,9 @@ function checkServers(servers: unknown): void {
   const { length } = servers;
   const range = `redlock must have ${FEWEST_SERVERS}, 5, 7 or ${MOST_SERVERS} servers`;
   if (length < FEWEST_SERVERS || length > MOST_SERVERS) {
-    throw new RangeError(
-      `${range}: with fewer than ${FEWEST_SERVERS}, no majority is left when one fails; got ${length}`,
-    );
+    const why =
+      length < FEWEST_SERVERS ? `: with fewer than ${FEWEST_SERVERS}, no majority is left when one fails` : "";
+    throw new RangeError(`${range}${why}; got ${length}`);
   }
   if (length % 2 === 0) {
     throw new RangeError(

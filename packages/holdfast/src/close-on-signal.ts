@@ -10,8 +10,8 @@ const DEFAULT_GRACE_MS = 25_000;
 /** How to close when a signal arrives. */
 export interface CloseOnSignalOptions {
   /**
-   * How long to wait for work that runs under a lease. If the work takes longer, its lease is not released, but expires. The
-   * wait must end before the sender of the signal kills the process. Whole milliseconds, 0 to 86,400,000.
+   * How long to wait for work that runs under a lease. If the work takes longer, its lease is not released and expires
+   * instead. The wait must end before the sender of the signal kills the process. Whole milliseconds, 0 to 86,400,000.
    * @default 25_000
    */
   readonly graceMs?: number | undefined;
@@ -22,9 +22,9 @@ export interface CloseOnSignalOptions {
 /**
  * Closes `holdfast` when one of the signals arrives. A second signal ends the wait for running work.
  *
- * It does not end the process: close anything else that keeps it alive, such as an HTTP server, yourself. Other listeners for
- * the same signals also run. Once `holdfast` is closed, the signal listeners are removed, so the next signal has its usual
- * effect.
+ * This function does not end the process. Close anything else that keeps the process alive, such as an HTTP server,
+ * yourself. Other listeners for the same signals also run. Once `holdfast` is closed, the signal listeners are removed,
+ * so the next signal has its usual effect.
  *
  * @param signals  for example `["SIGTERM", "SIGINT"]`
  * @returns a function that removes the listeners; a close that has started continues
@@ -65,7 +65,8 @@ export function closeOnSignal(
   try {
     for (const signal of signals) process.on(signal, close);
   } catch (error) {
-    // Remove the listeners added so far: the caller cannot, and they would suppress the default action of their signals.
+    // Remove the listeners added so far: the caller cannot, and they would suppress the default action of their
+    // signals.
     stop();
     throw error;
   }

@@ -1,6 +1,6 @@
 /**
- * For programs that check whether a server is suitable for locks without acquiring any, such as `holdfast doctor`. Exports the
- * scripts, the required ACL rules, and the key format.
+ * For programs that check whether a server is suitable for locks without acquiring any, such as `holdfast doctor`.
+ * Exports the scripts, the required ACL rules, and the key format.
  */
 import * as scripts from "./generated/scripts.js";
 
@@ -15,8 +15,9 @@ export interface ScriptSample {
   /** `<kind>/<verb>`. */
   readonly name: string;
   /**
-   * The script with a comment appended, so that its hash differs from that of the script. If a server knows a script that grants
-   * locks, clients assume that it was asked whether it may grant. Loading the script itself could make it grant too early.
+   * The script with a comment appended, which gives it a different hash. If a server knows a script that grants locks,
+   * clients assume that another client has already checked whether the server may grant. So loading the script itself
+   * could make the server grant too early.
    */
   readonly source: string;
 }
@@ -32,7 +33,10 @@ export function samplesOf(generated: Readonly<Record<string, { name: string; sou
 /** The scripts of this package, sorted by name. Recipes and interop have their own scripts. */
 export const scriptSamples: readonly ScriptSample[] = samplesOf(scripts).sort((a, b) => (a.name < b.name ? -1 : 1));
 
-/** The first word after the prefix in keys and channels, such as `mutex` in `hf:mutex:{name}`. See packages/holdfast/docs/keys.md. */
+/**
+ * The first word after the prefix in keys and channels, such as `mutex` in `hf:mutex:{name}`. See
+ * packages/holdfast/docs/keys.md.
+ */
 export const keyFamilies: ReadonlySet<string> = new Set([
   ...["mutex", "semaphore", "read-write-lock", "count-down-latch", "barrier", "election", "redlock"],
   ...[

@@ -1,4 +1,6 @@
-/** Options of `createHoldfast` and of the lock factories, and their validation. Options are checked only here, on entry. */
+/**
+ * Options of `createHoldfast` and of the lock factories, and their validation. Options are checked only here, on entry.
+ */
 import type { CloseOptions } from "./core/closing.js";
 import { checkClientName, checkKey, checkPrefix, show, unknownOption } from "./core/keys.js";
 import type { ExportedLease } from "./core/lease.js";
@@ -11,8 +13,8 @@ import type { FailoverGrace } from "./server/lineage.js";
 /** How to reach the server, and the defaults for every acquire. */
 export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   /**
-   * Your client: ioredis, iovalkey, node-redis or GLIDE. Holdfast uses it and never closes it. Pass exactly one of `redis`,
-   * `store` and `redlock`.
+   * Your client: ioredis, iovalkey, node-redis or GLIDE. Holdfast uses it and never closes it. Pass exactly one of
+   * `redis`, `store` and `redlock`.
    */
   readonly redis?: object | undefined;
 
@@ -23,15 +25,15 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly redlock?: readonly object[] | undefined;
 
   /**
-   * A custom store, such as `embedded()`. Replaces `redis`. Several Holdfasts may share one store; the last one to close
-   * closes it.
+   * A custom store, such as `embedded()`. Replaces `redis`. Several Holdfasts may share one store; the last one to
+   * close closes it.
    */
   readonly store?: Store | undefined;
 
   /**
-   * A function that creates the subscriber connection, for clients that cannot be duplicated (GLIDE, pools). Holdfast closes
-   * this connection. Without this option, waiters on such a client poll the server. The function's argument is the server's
-   * index in the `redlock` array, or 0 without `redlock`.
+   * A function that creates the subscriber connection, for clients that cannot be duplicated (GLIDE, pools). Holdfast
+   * closes this connection. Without this option, waiters on such a client poll the server. The function's argument is
+   * the server's index in the `redlock` array, or 0 without `redlock`.
    */
   readonly subscriber?: ((server: number) => unknown) | undefined;
 
@@ -44,8 +46,8 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
 
   /**
    * Whether to acquire from a server that may evict keys (`maxmemory` above 0 with any `maxmemory-policy` except
-   * `noeviction`). Such a server may evict a held lock and then grant it again, so by default Holdfast refuses every acquire.
-   * With true, it does not check the server.
+   * `noeviction`). Such a server may evict a held lock and then grant it again, so by default Holdfast refuses every
+   * acquire. If true, Holdfast does not check the server.
    * @default false
    */
   readonly allowEviction?: boolean | undefined;
@@ -53,15 +55,15 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   /**
    * What to do after a failover or a server restart. A promoted replica may lack the most recent grants.
    *
-   * - `"auto"`: a server that took over, or that restarted from its disk, grants no new locks for as long as the longest
-   *   lease in use. Meanwhile, holders can renew and release their locks, and waiters keep waiting.
-   * - `"strict"`: the same also applies to a server that has no trace of locks and whose uptime is shorter than the longest
-   *   lease, because it may have lost its locks.
+   * - `"auto"`: a server that took over, or that restarted from its disk, grants no new locks for as long as the
+   *   longest lease in use. Meanwhile, holders can renew and release their locks, and waiters keep waiting.
+   * - `"strict"`: the same also applies to a server that has no trace of locks and whose uptime is shorter than the
+   *   longest lease, because it may have lost its locks.
    * - `"off"`: the server grants immediately; two holders of the same lock are possible.
    *
-   * All processes must use the same value. In a cluster, the rule applies to each shard separately, and moving a slot causes no
-   * wait. A custom `store` ignores `"auto"` and `"off"`, and rejects `"strict"`. With `redlock`, `"strict"` always applies, and
-   * the other values are rejected.
+   * All processes must use the same value. In a cluster, the rule applies to each shard separately, and moving a slot
+   * causes no wait. A custom `store` ignores `"auto"` and `"off"`, and rejects `"strict"`. With `redlock`, `"strict"`
+   * always applies, and the other values are rejected.
    * @default "auto"
    */
   readonly failoverGrace?: FailoverGrace | undefined;
@@ -69,23 +71,23 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   /**
    * How many replicas must acknowledge each grant and renewal (`WAIT`), and how long to wait for them. If too few
    * acknowledge a grant, Holdfast releases the lock, and the acquire rejects with StoreError. If too few acknowledge a
-   * renewal, Holdfast retries it. The option makes it less likely, but not impossible, that a failover loses a grant. Each
-   * grant costs one more request, and other requests on the same connection wait behind it. `atLeast` is 1 to 100.
+   * renewal, Holdfast retries it. The option makes it less likely, but not impossible, that a failover loses a grant.
+   * Each grant costs one more request, and other requests on the same connection wait behind it. `atLeast` is 1 to 100.
    * `timeoutMs` is at least 1 and less than `commandTimeoutMs`. Not available with GLIDE, a pool, `store` or `redlock`.
    * @default none
    */
   readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;
 
   /**
-   * A name for this client. While the client holds a lock, waiters' error messages show this name, the host and the process
-   * id. At most 256 bytes.
+   * A name for this client. While the client holds a lock, waiters' error messages show this name, the host and the
+   * process id. At most 256 bytes.
    */
   readonly clientName?: string | undefined;
 
   /**
    * How long to wait for the reply to one request. A shorter timeout detects an unresponsive server sooner. Whole
-   * milliseconds, 10 to 60,000. With `redlock`, it applies to each server, and an acquire waits for each server at most a
-   * sixth of its `leaseMs`.
+   * milliseconds, 10 to 60,000. With `redlock`, it applies to each server, and an acquire waits at most a sixth of its
+   * `leaseMs` for each server.
    * @default 2_000
    */
   readonly commandTimeoutMs?: number | undefined;
@@ -94,8 +96,8 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
 /** Options of the factories `mutex` and `reentrantMutex`. */
 export interface LockOptions {
   /**
-   * The key that holds the lock, instead of the key derived from the name. Use it to share the lock with clients that run
-   * `SET key value NX PX`. 1 to 512 bytes.
+   * The key that holds the lock, instead of the key derived from the name. Use it to share the lock with clients that
+   * run `SET key value NX PX`. 1 to 512 bytes.
    */
   readonly key?: string | undefined;
 
@@ -109,7 +111,8 @@ export interface LockOptions {
 
   /**
    * The result of `retain` from `holdfast/retain`. Keeps the lock for this process after a release, until another
-   * process wants it. If this process crashes meanwhile, others wait until the lease expires. Cannot be combined with `key`.
+   * process wants it. If this process crashes meanwhile, others wait until the lease expires. Cannot be combined with
+   * `key`.
    * @default undefined: a release frees the lock immediately
    */
   readonly retain?: Retention | undefined;
@@ -208,14 +211,14 @@ export function checkLockOptions(options: LockOptions): LockOptions {
   const { key, recheckMs, retain } = checkKnown(options, ["key", "recheckMs", "retain"]);
   if (recheckMs !== undefined) checkWhole("recheckMs", recheckMs, 10, LONGEST_RECHECK_MS);
   if (retain !== undefined && (key !== undefined || retain?.keep === undefined))
-    throw new TypeError(`retain must be the result of retain(), without key; got ${show(retain)}`);
+    throw new TypeError(`retain must be the result of retain(), without a key; got ${show(key ?? retain)}`);
   if (key === undefined) return { recheckMs, retain };
   return { key: checkKey(key), recheckMs: recheckMs ?? SHARED_RECHECK_MS };
 }
 
 /**
- * Rejects extra arguments to factories without options. Such options were probably meant for a method such as `acquire`, and
- * would otherwise be ignored silently.
+ * Rejects extra arguments to a factory that takes no options. They were probably meant for a method such as `acquire`,
+ * and would otherwise be ignored silently.
  *
  * @throws TypeError  an extra argument was given
  */

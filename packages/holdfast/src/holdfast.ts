@@ -95,9 +95,11 @@ export interface Holdfast {
   election(name: string): Election;
 
   /**
-   * Returns the redlock with this name (1 to 512 bytes). It is held on a majority of the servers in the `redlock` option.
+   * Returns the redlock with this name (1 to 512 bytes). It is held on a majority of the servers in the `redlock`
+   * option.
    * @throws TypeError, RangeError  an invalid name
-   * @throws UnsupportedError       this Holdfast was created without `redlock`; with it, all other factories throw this error
+   * @throws UnsupportedError       this Holdfast was created without `redlock`; with it, all other factories throw this
+   *                                error
    */
   redlock(name: string): Redlock;
 
@@ -112,9 +114,9 @@ export interface Holdfast {
 
   /**
    * Pauses a lock, for example for maintenance. Current holders keep it, but there are no new grants until `resume` is
-   * called or `untilAtMs` is reached. Meanwhile an acquire rejects with PausedError, unless it has `throughPause: true`.
-   * Waiters that were in the queue before keep their place and are served in order afterward. The pause is stored on the
-   * server, so it outlives this process.
+   * called or `untilAtMs` is reached. Meanwhile an acquire rejects with PausedError, unless it has
+   * `throughPause: true`. Waiters already in the queue keep their place and are served in order afterward. The pause is
+   * stored on the server, so it outlives this process.
    *
    * @returns the pause and the current holders; or the earlier pause, if the lock was already paused
    * @throws StoreError    outcome unknown: the lock may be paused; `resume` undoes it
@@ -128,23 +130,24 @@ export interface Holdfast {
   /**
    * Ends a pause, regardless of who started it. Waiters are served in queue order, the first one immediately.
    *
-   * @returns how long the lock was paused and how many waiters there were; or that it is not paused
+   * @returns how long the lock was paused and how many waiters there were; or that it was not paused
    * @throws StoreError    outcome unknown: the lock may have been resumed; calling `resume` again is safe
-   * @throws ClosedError, UnsupportedError, TypeError, RangeError  as `pause`
+   * @throws ClosedError, UnsupportedError, TypeError, RangeError  as for `pause`
    */
   resume(name: string, options: ResumeOptions): Promise<ResumeOutcome>;
 
   /**
-   * Closes this Holdfast: rejects all waits with ClosedError, aborts the signal of every held lease and releases it, and
-   * closes the connections that Holdfast opened, never your client. A `store` that several Holdfasts share is closed when the
-   * last of them closes. A second call waits for the first. If servers do not reply, `close` takes at most about twice
-   * `commandTimeoutMs`. Afterward every method that needs the server rejects with ClosedError, including read-only ones.
+   * Closes this Holdfast: rejects all waits with ClosedError, aborts the signals of all held leases, releases the
+   * leases, and closes the connections that Holdfast opened, never your client. A `store` that several Holdfasts share
+   * is closed when the last of them closes. A second call waits for the first. If servers do not reply, `close` takes
+   * at most about twice `commandTimeoutMs`. Afterward every method that needs the server rejects with ClosedError,
+   * including read-only ones.
    *
    * The lock of a `once` call whose work has started is released only by that work.
    *
-   * With `graceMs`, no lease is released while its work is running: every lease signal aborts with the reason `closing`, and
-   * each lease is renewed until its work releases it. Leases not released when the grace period ends are left to expire. A
-   * second call with `graceMs: 0` ends the grace period.
+   * With `graceMs`, no lease is released while its work is running: every lease signal aborts with the reason
+   * `closing`, and each lease is renewed until its work releases it. Leases not released when the grace period ends are
+   * left to expire. A second call with `graceMs: 0` ends the grace period.
    *
    * @returns which leases were released, and which may not have been
    * @throws TypeError, RangeError  an invalid option; `close` rejects for no other reason
@@ -184,8 +187,8 @@ export function createHoldfast(options: HoldfastOptions): Holdfast {
 /**
  * Same as `createHoldfast`, but with clocks, timers and random numbers supplied by the caller. For simulations.
  *
- * @param handOffMs  maximum lease of a provisional grant (a grant by message, before its confirmation), in ms. Simulations
- *                   pass less than the default of 3,000 to make it expire more often.
+ * @param handOffMs  maximum lease of a provisional grant (a grant by message, before its confirmation), in ms.
+ *                   Simulations pass less than the default of 3,000 to make it expire more often.
  * @throws TypeError, RangeError  an invalid option
  * @throws UnsupportedError       an option that the client or the store does not support
  */
@@ -250,7 +253,7 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
     const { parties } = checkKnown(barrierOptions, ["parties"]);
     const { base } = lockKeys(prefix, "barrier", checkName(name));
     checkWhole("parties", parties, 1, 10_000);
-    // Checked just now.
+    // The cast is safe because `checkWhole` accepts only numbers.
     const count = parties as number;
     const protocol = barrierProtocol({ store, name, base, inbox: session.inboxPrefix, parties: count });
     return new Barrier(session, protocol, defaults, count);

@@ -1,10 +1,11 @@
 /**
  * `holdfast/internal`: the entry point for the other packages of this repository.
  *
- * Unstable: anything here may change or disappear in any version, including patch releases. Applications use `holdfast`.
+ * Unstable: anything here may change or disappear in any version, including patch releases. Applications use
+ * `holdfast`.
  *
- * The other packages import core, kinds and stores only through this file (and public names through `holdfast`), so that
- * internal files can be merged and renamed freely. tests/tidy/imports.ts checks this rule.
+ * The other packages import core, kinds and stores only through this file (and public names through `holdfast`), so
+ * that internal files can be merged and renamed freely. tests/tidy/imports.ts checks this rule.
  */
 
 export { type Glob, readGlob } from "./admin/glob.js";

@@ -51,7 +51,7 @@ export function anyInternalsOf(holdfast: unknown): Internals {
 export function internalsOf(holdfast: unknown, lockName: string): Internals {
   const found = anyInternalsOf(holdfast);
   if (found.servers !== undefined) {
-    const what = "cannot be on several independent servers: it needs one, a cluster, or Sentinel";
+    const what = "cannot be on several independent servers: it needs one server, a cluster or Sentinel";
     throw new UnsupportedError(lockName, `${show(lockName)} ${what}.`);
   }
   return found;

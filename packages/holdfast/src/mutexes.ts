@@ -41,12 +41,15 @@ export interface Client {
 
 /** How to open the subscriber connection. */
 export interface ClientOptions<Redis> {
-  /** Creates the subscriber connection, for a client that cannot be duplicated. Holdfast closes it. Default: a duplicate. */
+  /**
+   * Creates the subscriber connection, for a client that cannot be duplicated. Holdfast closes it. Default: a
+   * duplicate.
+   */
   readonly subscriber?: (() => Redis | Promise<Redis>) | undefined;
 }
 
 /**
- * Uses an ioredis or iovalkey client of one server or of Sentinel, and never closes it. For a cluster, use `holdfast`.
+ * Uses an ioredis or iovalkey client for one server or Sentinel, and never closes it. For a cluster, use `holdfast`.
  *
  * @throws TypeError  `redis` is not such a client
  */
@@ -60,7 +63,7 @@ export function ioredis(redis: object, { subscriber }: ClientOptions<object> = {
 }
 
 /**
- * Uses a node-redis client or pool of one server or of Sentinel, and never closes it. For a cluster, use `holdfast`.
+ * Uses a node-redis client or pool for one server or Sentinel, and never closes it. For a cluster, use `holdfast`.
  *
  * @throws TypeError  `redis` is not such a client
  */
@@ -73,7 +76,9 @@ export function nodeRedis(redis: object, { subscriber }: ClientOptions<object> =
   return { store: (conditions) => nodeRedisStore(redis as NodeRedisClient, open, conditions) };
 }
 
-/** Options of `createMutexes`: those of `createHoldfast`, with `client` in place of `redis`, `redlock` and `subscriber`. */
+/**
+ * Options of `createMutexes`: those of `createHoldfast`, with `client` in place of `redis`, `redlock` and `subscriber`.
+ */
 export interface MutexesOptions extends Omit<HoldfastOptions, "redis" | "redlock" | "store" | "subscriber"> {
   /** The result of `ioredis` or `nodeRedis`. */
   readonly client: Client;
@@ -90,8 +95,8 @@ export interface Mutexes extends Pick<Holdfast, "adopt" | "held" | "close">, Asy
 }
 
 /**
- * Creates mutexes, without the other kinds of lock. A mutex with the same name from `createHoldfast` is the same lock. Sends
- * nothing until the first acquire.
+ * Creates mutexes, without the other kinds of lock. A mutex with the same name from `createHoldfast` is the same lock.
+ * Sends nothing until the first acquire.
  *
  * @throws TypeError, RangeError  an invalid option; the message names the option, its range and the value received
  * @throws UnsupportedError       an option that the client does not support

@@ -50,7 +50,10 @@ export type MutexClass<Mutex> = new (
 export interface SessionOptions {
   readonly runtime: Runtime;
   readonly options: CheckedOptions;
-  /** Whether `store` was given by the user. Its author knows the server, so a hidden memory policy causes no warning. */
+  /**
+   * Whether the user passed `store`. The author of a custom store knows the server, so Holdfast does not warn if the
+   * server hides its memory policy.
+   */
   readonly isOwnStore: boolean;
   /** Maximum lease of a provisional grant, in ms. */
   readonly handOffMs?: number | undefined;
@@ -91,7 +94,7 @@ export function onOneServer(store: Store, { runtime, options, isOwnStore, handOf
   };
 }
 
-/** The conditions under which a grant of this Holdfast counts. @param inspectSlot  needed if the server may be a cluster */
+/** Returns the conditions under which a grant counts. @param inspectSlot  needed if the server may be a cluster */
 export function conditionsOf(
   { prefix = "hf", failoverGrace: grace = "auto", replicas }: HoldfastOptions,
   inspectSlot?: Grace["inspectSlot"],
@@ -100,7 +103,7 @@ export function conditionsOf(
 }
 
 /**
- * Returns `store`.
+ * Checks that `store` supports the options, and returns it.
  *
  * @throws UnsupportedError  `failoverGrace` or `replicas` with a store or client that does not support it
  */
@@ -121,8 +124,8 @@ export function checkConditions(store: Store, { failoverGrace: grace, replicas }
 }
 
 /**
- * How many open Holdfasts use each store. All copies of this library in the process share the count, including a duplicate
- * install and a module that was loaded again.
+ * How many open Holdfasts use each store. All copies of this library in the process share the count, including a second
+ * installed copy and a module that was loaded again.
  */
 const USERS = Symbol.for("holdfast.storeUsers");
 const inProcess = globalThis as { [USERS]?: WeakMap<Store, number> };

@@ -5,8 +5,8 @@ import { notRun } from "./stores/failure.js";
 import { TRUSTED_MS } from "./stores/server-failover-guard.js";
 
 /**
- * How a store asks one server of a quorum about its lineage: as with `"strict"`, but answers from the other servers
- * count too.
+ * Returns the rules for one server of a quorum. They are those of `"strict"`, except that the answers of the other
+ * servers count too.
  */
 export function quorumGrace(prefix: string): Grace {
   const grace: Grace = graceFor("strict", prefix, (last, ask) => memoryOf(grace.marker, last, ask));

@@ -1,7 +1,7 @@
 /** Finds the store for a key that the user chose: the store of a Holdfast, or a store on a client. */
 
 import { UnsupportedError } from "./core/errors.js";
-import { checkPrefix } from "./core/keys.js";
+import { checkPrefix, show } from "./core/keys.js";
 import { type Runtime, systemRuntime } from "./core/runtime.js";
 import type { Store } from "./core/store.js";
 import type { Holdfast } from "./holdfast.js";
@@ -50,7 +50,7 @@ export function storeOf(redis: RedisClient | Holdfast, name: string, prefix: str
   if (servers !== undefined) {
     throw new UnsupportedError(
       name,
-      "This object is kept on one server, so it does not work with several independent servers.",
+      `${show(name)} needs one server, but this Holdfast has several: pass a Holdfast created without redlock, or a client.`,
     );
   }
   if (prefix !== undefined)

@@ -26,7 +26,7 @@ export type Commands = { readonly [name: string]: Command };
 /** Stands for an unlimited number of arguments. */
 export const MANY: number = Infinity;
 
-/** Returns the argument at `index`. It must exist: the arity or the caller has checked that. */
+/** Returns the argument at `index`. The arity check or the caller must ensure that it exists. */
 export function at(args: readonly Bytes[], index: number): Bytes {
   return args[index] as Bytes;
 }

@@ -50,7 +50,7 @@ function positive(text: Bytes): number {
   return count;
 }
 
-/** Removes up to |count| equal items: from the head if positive, from the tail if negative, all if zero. */
+/** Removes up to |count| matching items: from the head if positive, from the tail if negative, all if zero. */
 function remove({ database }: Context, args: readonly Bytes[]): number {
   const [key, wanted] = [at(args, 0), at(args, 2)];
   const count = parseInteger(at(args, 1));

@@ -72,7 +72,7 @@ function range({ database }: Context, args: readonly Bytes[], options: RangeOpti
 
 /**
  * Selects members. Takes a function so that bounds are parsed before the key is read: an invalid bound is an error
- * whatever the type of the key.
+ * even if the key has another type.
  */
 type Choice = (sorted: () => SortedSet | undefined) => Scored[];
 

@@ -32,7 +32,7 @@ function set({ database }: Context, args: readonly Bytes[]): CommandReply {
     options.expiry === undefined
       ? Infinity
       : absoluteMs("set", options.expiry.unit, options.expiry.text, database.nowMs);
-  // Read the old value first, because another type is an error even if NX or XX prevents the write.
+  // Read the old value first, because a value of another type is an error even if NX or XX prevents the write.
   const old = options.answersOld ? (database.get(key, "string") ?? null) : null;
   const isPresent = database.type(key) !== undefined;
   if (options.onlyIf === (isPresent ? "absent" : "present")) return old;

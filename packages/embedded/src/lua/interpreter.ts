@@ -141,7 +141,7 @@ export class Interpreter {
     return { base, env, explain };
   }
 
-  /** Implements redis.call and redis.pcall. `_lua_error` jumps out of this frame, so it must not be wrapped. */
+  /** Implements redis.call and redis.pcall. `_lua_error` jumps out of this frame, so do not call it inside `try`. */
   #call(state: State, onError: "raises" | "returns"): number {
     const error = this.#answer(state);
     if (error === undefined) return 1;

@@ -79,7 +79,7 @@ export class Machine {
     this.lua._lua_pushlstring(state, this.write(text), text.length);
   }
 
-  /** Copies `text` to memory that is valid until the next call of `write` or `pushString`. Returns the address. */
+  /** Copies `text` to memory that is valid until the next call to `write` or `pushString`. Returns the address. */
   write(text: Bytes): number {
     if (text.length > this.#scratchSize) {
       this.lua._free(this.#scratchAddress);

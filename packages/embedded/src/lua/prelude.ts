@@ -3,8 +3,8 @@
  *
  * It contains only names that both the server's Lua 5.1 and the Lua 5.4 used here have, so a script that runs here
  * finds all of its names on a server too. It contains nothing that reads a clock, a random source or a file. A script
- * gets `env` as its globals. It can read the names in `base` through `env` but cannot write, so no script leaves state
- * for the next one.
+ * gets `env` as its globals. It can read the names in `base` through `env` but cannot change them, so no script leaves
+ * state for the next one.
  *
  * ARGUMENTS call, pcall: the two functions that run commands
  * RETURNS base: the table that KEYS and ARGV are set in; env; explain: a message handler for uncaught errors

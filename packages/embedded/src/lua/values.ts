@@ -4,7 +4,7 @@ import { formatDouble } from "../number-text.js";
 import { type CommandReply, ReplyError, Status } from "../reply.js";
 import { LUA, type Machine, type State } from "./machine.js";
 
-/** The reply of a script. A status is its text. An error is thrown, so it never appears in a list. */
+/** The reply of a script. A status becomes its text. An error is thrown, so it never appears in a list. */
 export type ScriptReply = number | Bytes | null | readonly ScriptReply[];
 
 /** The addresses of the field names that mark a table as an error or a status. */
@@ -58,8 +58,8 @@ export function pushStrings(machine: Machine, state: State, strings: readonly By
 }
 
 /**
- * Pushes a safe integer as a Lua integer, because `..` would write a float with a `.0` that the server's Lua does not
- * write. Beyond 2^53, the server has a double too.
+ * Pushes a safe integer as a Lua integer, because `..` would append `.0` to a float, which the server's Lua does not
+ * do. Beyond 2^53, the server uses a double too.
  */
 function pushNumber({ lua }: Machine, state: State, value: number): void {
   if (Number.isSafeInteger(value)) lua._lua_pushinteger(state, BigInt(value));

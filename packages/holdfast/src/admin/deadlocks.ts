@@ -1,8 +1,8 @@
 /**
- * Finds possible deadlocks: clients that each hold a lock and wait for a lock that the next of them holds.
+ * Finds possible deadlocks: cycles of clients, each of which holds a lock and waits for a lock that the next one holds.
  *
- * The locks are read one after the other, so a single list can show a cycle that never existed. Therefore `findDeadlocks`
- * reads them twice, and reports only cycles whose holds and waits are the same in both lists.
+ * The locks are read one after the other, so a single list can show a cycle that never existed. Therefore
+ * `findDeadlocks` reads them twice, and reports only cycles whose holds and waits are the same in both lists.
  */
 
 import { checkWhole } from "../core/options.js";
@@ -53,8 +53,8 @@ export interface DeadlockMember {
 /** A possible deadlock. */
 export interface Deadlock {
   /**
-   * The clients, each of which waits for the lock of the next one; the last waits for the lock of the first. The first has
-   * held its lock for the shortest time, so releasing that lock loses the least work.
+   * The clients, each of which waits for the lock of the next one; the last waits for the lock of the first. The first
+   * has held its lock for the shortest time, so releasing that lock loses the least work.
    */
   readonly members: readonly DeadlockMember[];
   /** Server time in ms since 1970 when the last of these waits began. Undefined if unknown. */
@@ -63,7 +63,7 @@ export interface Deadlock {
 
 /** All possible deadlocks, from `findDeadlocks`. */
 export interface FoundDeadlocks {
-  /** The cycles, oldest first. No wait is in two of them. */
+  /** The cycles, oldest first. A wait appears in one cycle at most. */
   readonly deadlocks: readonly Deadlock[];
   /** False if there are more locks than were read. Cycles that need the others are missing. */
   readonly isComplete: boolean;
@@ -79,7 +79,10 @@ export interface DeadlockOptions {
    * @default 500
    */
   readonly betweenMs?: number | undefined;
-  /** The locks from `surveyAll`, if you already have them, for the first read. @default the result of a new `surveyAll` */
+  /**
+   * The locks from `surveyAll`, if you already have them, for the first read.
+   * @default the result of a new `surveyAll`
+   */
   readonly locks?: readonly LockEntry[] | undefined;
 }
 
@@ -139,7 +142,7 @@ function inBoth(before: readonly LockEntry[], after: readonly LockEntry[]): read
   }));
 }
 
-/** A client waits for a lock that others hold. */
+/** A client's wait for a lock that others hold. */
 interface Wait {
   readonly clientId: string;
   readonly lock: LockEntry;
@@ -160,7 +163,7 @@ interface Step {
   readonly wait: Wait;
 }
 
-/** Returns the cycles in one list, oldest first. No wait is in two of them. */
+/** Returns the cycles in one list, oldest first. A wait appears in one cycle at most. */
 export function cyclesIn(locks: readonly LockEntry[]): readonly Deadlock[] {
   const waits = stuckAmong(locks.flatMap(waitsFor));
   const byClient = grouped(waits);
@@ -191,7 +194,7 @@ function waitsFor(lock: LockEntry): readonly Wait[] {
   if (!KINDS.includes(lock.kind) || lock.pause !== undefined) return [];
   const holders = lock.holders.flatMap((holder): Blocker[] => {
     const clientId = parseOwner(holder.owner)?.clientId;
-    // The end of the lease frees the lock of a client that is gone.
+    // A client that is gone blocks others only until its lease ends.
     return clientId === undefined || holder.goneSinceAtMs !== undefined ? [] : [{ clientId, holder }];
   });
   return lock.waiters.flatMap((waiter): Wait[] => {
@@ -206,7 +209,7 @@ function excludes(holder: EntryHolder, waiter: EntryWaiter, { kind }: LockEntry)
   return kind !== "read-write-lock" || holder.mode === "exclusive" || waiter.mode === "exclusive";
 }
 
-/** Leaves out the waits that end by themselves. Others may then end too, so it repeats this until nothing changes. */
+/** Removes the waits that end by themselves. Repeats until nothing changes, because others may then end too. */
 function stuckAmong(all: readonly Wait[]): readonly Wait[] {
   let waits = all;
   for (;;) {

@@ -30,7 +30,8 @@ export type LockMode = "exclusive" | "shared";
  * The state of a lock.
  *
  * - `held`: it has a holder, or some of its permits are held
- * - `awaited`: it has waiters but no holder, for example waiters for a condition, or after its holder has crashed
+ * - `awaited`: it has waiters but no holder, for example because its holder crashed, or because they wait for a
+ *   condition
  * - `paused`: an operator has paused it; `pause` names the operator, and `holders` lists the holders whose leases
  *   continue
  * - `counting`: a latch above zero
@@ -44,7 +45,7 @@ export type LockState = "held" | "awaited" | "paused" | "counting" | "gathering"
 export interface EntryHolder extends Holder {
   /** How it holds the lock. */
   readonly mode: LockMode;
-  /** The number of permits of a semaphore that it holds. 1 for all other kinds. */
+  /** The number of semaphore permits that it holds. 1 for all other kinds. */
   readonly permits: number;
   /** The slot numbers of its permits. Empty if they have none. */
   readonly slots: readonly number[];
@@ -60,7 +61,7 @@ export interface EntryHolder extends Holder {
 export interface EntryWaiter extends WaitingClaim {
   /** How it wants to hold the lock. */
   readonly mode: LockMode;
-  /** The number of permits of a semaphore that it requests. 1 for all other kinds. */
+  /** The number of semaphore permits that it requests. 1 for all other kinds. */
   readonly permits: number;
   /** Server time in ms since 1970 when it joined the queue. Undefined if the queue does not record it. */
   readonly sinceAtMs: number | undefined;
@@ -92,17 +93,15 @@ export interface LockEntry {
   readonly mode: LockMode | undefined;
   /** The fencing token of the current grant, or of the last one. Undefined if the server has none. */
   readonly token: number | undefined;
-  /**
-   * The holders. For a semaphore or read-write lock the first 1,000, ordered by the end of their lease, earliest first.
-   */
+  /** The holders. For a semaphore or read-write lock, the 1,000 whose leases end first, in that order. */
   readonly holders: readonly EntryHolder[];
   /** The number of waiters. `waiters` may have fewer. */
   readonly waiterCount: number;
   /** The first 100 waiters, the next one first. */
   readonly waiters: readonly EntryWaiter[];
   /**
-   * For a semaphore, the capacity and the number of permits held. `used` is temporarily more than `limit` after
-   * `resize` lowered it. `limit` is undefined if the server has none.
+   * For a semaphore, the capacity and the number of permits held. After `resize` lowers the capacity, `used` may exceed
+   * `limit` for a while. `limit` is undefined if the server has no record of it.
    */
   readonly permits: { readonly limit: number | undefined; readonly used: number } | undefined;
   /** The current pause. Undefined if the lock is not paused. */
@@ -120,27 +119,27 @@ export interface LockEntry {
     | { readonly parties: number | undefined; readonly generation: number; readonly broken: BreakReason | undefined }
     | undefined;
   /**
-   * Present if the lock cannot be read; then nothing else in this entry is known. Usually, one of its keys has a different
-   * Redis type than Holdfast expects, and the lock cannot be acquired until that key is removed. `keys` are the keys of
-   * the wrong type, or all candidates if it is unclear which one it is.
+   * Present if the lock cannot be read; then nothing else in this entry is known. Usually, one of its keys has a
+   * different Redis type than Holdfast expects, and the lock cannot be acquired until that key is removed. `keys` are
+   * the keys of the wrong type, or all candidates if it is unclear which one it is.
    */
   readonly unreadable?: {
     readonly keys: readonly string[];
     /**
-     * Why it cannot be read, if not because of its keys: what a server that refused has replied, or which servers hold a
-     * Redlock that may also be held on servers that did not reply. `keys` is then empty.
+     * Why it cannot be read, if the type of a key is not the cause: the reply of a server that refused, or, for a
+     * Redlock that may be held, what each server replied. `keys` is then empty.
      */
     readonly reason?: string;
-    /** Present if it is a Redlock that may be held: servers that did not reply decide that. */
+    /** Present if it is a Redlock that may be held, depending on servers that did not reply. */
     readonly mayBeHeld?: true;
   };
   /**
-   * Present if the lock belongs to clients that connect in another way, so that this Holdfast sees only a part of it and
+   * Present if the lock belongs to clients that connect in another way, so this Holdfast sees only part of it and
    * cannot release it:
    *
-   * - `redlock`: a Redlock of several independent servers, of which this Holdfast uses one. The entry shows what that
-   *   server knows: a holder may have the votes of too few servers
-   * - `single-server`: a lock on one of the servers of this Holdfast, without the others
+   * - `redlock`: a Redlock on several independent servers, of which this Holdfast uses only one. The entry shows what
+   *   that server knows, so the holder may lack a majority
+   * - `single-server`: a lock of clients that use only one of the servers of this Holdfast
    */
   readonly needsTopology?: "redlock" | "single-server";
   /**

@@ -136,10 +136,10 @@ export function openIn(events: readonly ReadEvent[]): readonly OpenHold[] {
 }
 
 /**
- * Groups events by hold. A token identifies a hold among all holds of its name. For a read-write lock the owner
- * identifies the hold, because a lease that changes sides gets a new token. A force-release may name only the token, or
- * only the owner. A pause or its end may be recorded twice, by the program that performed it and by the web page that
- * requested it. Both records name the owner of the pause.
+ * Groups events by hold. A token identifies a hold among all holds of its name. For a read-write lock, the owner
+ * identifies the hold, because a lease that switches between reading and writing gets a new token. A force-release may
+ * name only the token, or only the owner. A pause or its end may be recorded twice, by the program that performed it
+ * and by the web page that requested it. Both records name the owner of the pause.
  */
 function groupsOf(events: readonly ReadEvent[]): ReadEvent[][] {
   const groups = new Map<string, ReadEvent[]>();

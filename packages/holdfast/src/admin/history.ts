@@ -197,7 +197,7 @@ function checkEvent(event: HistoryEvent): HistoryEvent {
     const text: unknown = event[field];
     if (text === undefined && field !== "kind") continue;
     if (typeof text !== "string") throw new TypeError(`${field} must be a string; got ${show(text)}`);
-    // The owner of a pause contains percent-encoded text of the operator.
+    // The owner of a pause contains the operator's text, percent-encoded, so it can be longer.
     const most = field === "owner" ? 2_048 : 1_024;
     if (Buffer.byteLength(text) > most)
       throw new RangeError(`${field} must be at most ${most} bytes; got ${show(text)}`);

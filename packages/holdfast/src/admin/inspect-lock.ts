@@ -37,18 +37,18 @@ interface Seen {
   readonly idle?: "counting" | "broken" | undefined;
   /** The key of the queue. */
   readonly queue?: string | undefined;
-  /** Whether its first key exists. Undefined if it exists exactly while the lock has a holder. */
+  /** Whether its first key exists. Undefined if that key exists exactly while the lock has a holder. */
   readonly isOnRecord?: boolean | undefined;
   /** Returns the mode and the permits of a claim with this weight. */
   readonly weigh?: (weight: number) => { readonly mode: LockMode; readonly permits: number };
 }
 
-/** The state of a lock, with what lists need. */
+/** The state of a lock, with the details that lists need. */
 export interface Inspected {
   readonly entry: LockEntry;
   /** Whether the first key of the lock exists. Lists find the lock by this key. */
   readonly hasFirstKey: boolean;
-  /** Why the lock cannot be read: a server refused, or servers that did not reply decide whether it is held. */
+  /** Why the lock cannot be read: a server refused, or whether it is held depends on servers that did not reply. */
   readonly refusal?: unknown;
 }
 
@@ -58,7 +58,7 @@ interface At extends Pick<Place, "prefix" | "timeoutMs"> {
 }
 
 /**
- * Inspects a lock. One that cannot be read is reported as broken, so that it does not hide other locks.
+ * Inspects a lock. A lock that cannot be read is reported as broken, so that a list can still show the others.
  *
  * @throws StoreError, QuorumError  a server, or a majority of several, did not reply
  */
@@ -101,7 +101,9 @@ async function readLock(place: Place, whose: Whose, identities: Identities): Pro
   return { ...inspected, entry: { ...inspected.entry, needsTopology } };
 }
 
-/** The same name on several independent servers is several locks. They are shown as one, with all holders and waiters. */
+/**
+ * The same name on several independent servers is several locks. They are shown as one, with all holders and waiters.
+ */
 function together(read: readonly Inspected[]): Inspected {
   const [first = read[0] as Inspected, ...others] = read.toSorted((a, b) => rankOf(b) - rankOf(a)); // one was read
   const rest = others.filter((one) => rankOf(one) > 0).map(({ entry }) => entry);

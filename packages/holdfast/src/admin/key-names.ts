@@ -18,7 +18,7 @@ export interface Trace {
  * Parses the key of a lock. A name can contain any character, but a suffix contains no brace. So the name ends at the
  * last brace of the key.
  *
- * @param rest  the key without everything before the kind
+ * @param rest  the part of the key that begins with the kind
  * @returns undefined if the key does not belong to a kind that is listed
  */
 export function traceOf(rest: string): Trace | undefined {

@@ -42,7 +42,7 @@ export async function lookUp(
     LOCK_KINDS.map((kind) => inspectLock(place, { kind, name, key: undefined }, identities)),
   );
   const [{ refusal } = { refusal: undefined }] = inspected;
-  // A user that may not read any lock gets the error instead of a list of locks that may not exist.
+  // If the user may not read any lock, throw the error instead of listing locks that may not exist.
   if (inspected.every((one) => one.refusal !== undefined)) throw refusal;
   return inspected.flatMap(({ entry }) => {
     const isListed = entry.state !== "free" || (includeFree && entry.needsTopology === undefined);

@@ -71,7 +71,7 @@ export class Outbox {
     this.#waiting.set(event.name, waiting);
     waiting.push({ event, hold, atMonotonicMs: this.#nowMs() });
     this.#waitingCount += 1;
-    // The server keeps no more events of a name than this, so older ones need not be sent.
+    // The history of a name keeps about this many events, so older ones need not be sent.
     if (waiting.length > this.#keep.maxEntries) {
       waiting.shift();
       this.#waitingCount -= 1;
@@ -108,7 +108,7 @@ export class Outbox {
     this.#waiting.clear();
   }
 
-  /** Counts events of a name that will not be written, and publishes this. */
+  /** Counts events that will not be written, and publishes the loss on the channel `holdfast:history`. */
   drop(name: string, events: number, error: unknown): void {
     this.dropped += events;
     publishTrouble({ name, events, dropped: true, error });

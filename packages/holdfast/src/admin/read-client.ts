@@ -5,7 +5,6 @@ import type { Store } from "../core/store.js";
 import { adminReadClient } from "../generated/admin.js";
 import { isMistyped } from "./mistyped.js";
 
-/** Where to read. */
 interface At {
   readonly stores: readonly Store[];
   readonly prefix: string;
@@ -28,7 +27,7 @@ export interface FullRecord {
   readonly isHeardOf: boolean;
 }
 
-/** Stands for the record of a client that has none. */
+/** Used for a client that has no record. */
 export const NO_RECORD: FullRecord = {
   host: undefined,
   pid: undefined,
@@ -40,7 +39,11 @@ export const NO_RECORD: FullRecord = {
   isHeardOf: false,
 };
 
-/** Reads the latest record of a client on all independent servers. @throws StoreError  no server replied */
+/**
+ * Reads a client's record on all independent servers, and returns the latest one.
+ *
+ * @throws StoreError  no server replied
+ */
 export async function newestRecord(place: At, clientId: string): Promise<FullRecord> {
   const reads = await Promise.allSettled(place.stores.map((store) => recordOn(store, place, clientId)));
   const found = reads.flatMap((read) => (read.status === "fulfilled" ? [read.value] : []));

@@ -74,11 +74,11 @@ export async function readHistory(
 /** The result of `searchHistory`. */
 export interface FoundHistory {
   readonly entries: readonly HistoryEntry[];
-  /** False if there may be more entries: the search stopped at the limit, or it has read as much as it may. */
+  /** False if there may be more entries: the search reached the limit, or the maximum number of events or names. */
   readonly isComplete: boolean;
 }
 
-/** Reads as `readHistory`, and says whether these are all entries. @throws as `readHistory` */
+/** Like `readHistory`, but also returns whether the entries are complete. @throws as `readHistory` */
 export async function searchHistory(holdfast: Holdfast, options: ReadHistoryOptions = {}): Promise<FoundHistory> {
   const { name, pattern, sinceMs = A_DAY_MS, outcome = HISTORY_OUTCOMES, limit = 50 } = checkKnown(options, OPTIONS);
   if (name !== undefined) checkName(name);
@@ -88,7 +88,8 @@ export async function searchHistory(holdfast: Holdfast, options: ReadHistoryOpti
   const outcomes: readonly unknown[] = Array.isArray(outcome) ? outcome : [outcome];
   const wrong = outcomes.find((one) => !HISTORY_OUTCOMES.includes(one as HistoryOutcome));
   if (wrong !== undefined || outcomes.length === 0) {
-    throw new TypeError(`outcome must be one of ${HISTORY_OUTCOMES.join(", ")}; got ${show(wrong)}`);
+    const got = wrong === undefined ? "an empty array" : show(wrong);
+    throw new TypeError(`outcome must be one or more of ${HISTORY_OUTCOMES.join(", ")}; got ${got}`);
   }
   const place = placeOf(holdfast);
   const { names, hasAll } =
@@ -96,7 +97,7 @@ export async function searchHistory(holdfast: Holdfast, options: ReadHistoryOpti
   const chosen = glob === undefined ? names : names.filter((one) => glob.matches(one));
   const isWanted = (entry: HistoryEntry): boolean => outcomes.includes(entry.outcome);
   const identities = identitiesOf(place);
-  // Only an inspection of the lock shows whether a hold without a recorded end continues, so skip it unless it is needed.
+  // Only an inspection of the lock shows whether a hold without a recorded end continues. Skip it unless needed.
   const isOpenWanted = OPEN_OUTCOMES.some((one) => outcomes.includes(one));
   const wish = { sinceMs, limit, isWanted, isOpenWanted };
   const each = await eachOf(chosen, AT_ONCE, (one) => historyOf(place, one, identities, wish));
@@ -105,7 +106,7 @@ export async function searchHistory(holdfast: Holdfast, options: ReadHistoryOpti
   return { entries: found.slice(0, limit), isComplete };
 }
 
-/** Returns the names that have a history, and whether these are all. @throws StoreError */
+/** Returns the names that have a history, and whether the list is complete. @throws StoreError */
 async function namesOf(place: Place, text: string): Promise<{ readonly names: string[]; readonly hasAll: boolean }> {
   const scan = new KeyScan(place, { shape: ":history:{*", kinds: ["history"], text, includeFree: false });
   const names = new Set<string>();
@@ -153,7 +154,7 @@ async function historyOf(
 
 /**
  * Returns the owners of the holds whose leases must have ended without a release. A live holder records how its hold
- * ended, but a moment later. So this is certain only if the granted lease is over and the holder is gone.
+ * ended, but with a short delay. So the outcome is certain only if the granted lease is over and the holder is gone.
  */
 async function expiredAmong(
   holds: readonly Hold[],
@@ -210,7 +211,7 @@ async function eventsOf(
   return { events: read, nowMs: now, isComplete };
 }
 
-/** Parses an event. Returns undefined for an entry that Holdfast has not written. */
+/** Parses an event. Returns undefined for an entry that Holdfast did not write. */
 function eventOf(name: string, atMs: number, text: string): ReadEvent | undefined {
   try {
     const read: unknown = JSON.parse(text);
@@ -255,9 +256,10 @@ async function holdsOf(
 
 /**
  * Whether the token of a hold belongs to the claim with this owner, whose first token is `first`. A claim that several
- * callers share has consecutive tokens, and the server stores the first. For two kinds the owner alone identifies the
+ * callers share has consecutive tokens, and the server stores the first. For two kinds, the owner alone identifies the
  * hold: the servers of a redlock may have a higher token than the one the majority agreed on, and the lease of a
- * read-write lock gets a new token when it changes sides. Each attempt to acquire these has its own owner.
+ * read-write lock gets a new token when it switches between reading and writing. Each attempt to acquire a lock of
+ * these kinds has its own owner.
  */
 function isAmong({ kind, owner, token }: Hold, first: number): boolean {
   if (kind === "redlock" || kind === CHANGING) return true;

@@ -2,7 +2,7 @@
  * Records the history of the locks that this process holds. It subscribes to the diagnostics channels, and writes the
  * events in batches, in separate requests.
  *
- * Invariant: recording costs an acquire one small object and never a request. Failures do not reach a lock.
+ * Invariant: recording adds one small object to an acquire, and never a request. Failures never affect a lock.
  */
 import type { Channel } from "node:diagnostics_channel";
 import { hostname } from "node:os";
@@ -33,7 +33,7 @@ export interface RecordOptions extends KeepOptions {
   /** Returns whether to record a name. It must be fast because it is called during acquires. @default all names */
   readonly names?: ((name: string) => boolean) | undefined;
   /**
-   * How long an event waits so that others can be written with it. A longer time needs fewer requests. A hold that is
+   * How long to collect events before they are written together. A longer time needs fewer requests. A hold that is
    * shorter than this time is written as one event instead of two. With a shorter time, fewer events are lost if the
    * process is killed. Whole milliseconds, 10 to 60,000.
    * @default 1_000

@@ -1,10 +1,10 @@
 --[[
   admin/scan: return one page of the keys of this server that show a lock or another record. Read-only.
 
-  It is a script for two reasons. Every store can run scripts, on every server that has locks. And the many keys that
-  show nothing by themselves, such as those of tokens, never leave the server. In a cluster the same call goes to all
-  masters, and each finds its own position among the cursors. A call ends when it has found enough keys or has examined
-  about 2,000, so that it does not delay other clients for a long time.
+  SCAN runs in a script for two reasons: every store can run scripts on every server that has locks, and the many keys
+  that do not show a lock by themselves, such as those of tokens, never leave the server. In a cluster, the same call
+  goes to all masters, and each finds its own position among the cursors. A call ends when it has found enough keys or
+  has examined about 2,000, so that it does not delay other clients for long.
 
   ARGV[1] match    pattern for SCAN
   ARGV[2] start    everything before the kind in each key
@@ -16,7 +16,7 @@
   ARGV[8] many     1 for several servers, which have ids; 0 for one server, whose id is "one"
   REPLY   {0, masters, words...}  page: number of servers, 0 if hidden; words has the id of this server, its next
                                   cursor ("end" if nothing is left), and the keys
-          1                       over: this server was read to its end before
+          1                       over: this server was already read completely
 ]]
 local match, start, kinds, text, free, want = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1', tonumber(ARGV[6])
 local cursors, many = ARGV[7], ARGV[8] == '1'

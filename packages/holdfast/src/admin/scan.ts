@@ -19,7 +19,7 @@ export interface Wanted {
   readonly kinds: readonly string[];
   /** A string that each key must contain after the prefix. Empty for any key. */
   readonly text: string;
-  /** Whether to list keys of tokens too. A free lock has no other keys. */
+  /** Whether to list the keys of tokens too. A free lock has no other keys. */
   readonly includeFree: boolean;
 }
 

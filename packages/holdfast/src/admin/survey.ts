@@ -25,9 +25,9 @@ export interface SurveyOptions {
    */
   readonly holder?: string | undefined;
   /**
-   * The size of a page. A page may have a few more locks because a step of SCAN cannot be split. It may have fewer or
-   * none although there is a next page, because a page examines a limited number of keys. A whole number from 1 to
-   * 10,000.
+   * The number of locks per page. A page can have a few more, because a step of SCAN cannot be split. It can have
+   * fewer, or none, even if there is a next page, because a page examines a limited number of keys. A whole number from
+   * 1 to 10,000.
    * @default 200
    */
   readonly limit?: number | undefined;
@@ -76,7 +76,7 @@ interface Wish {
  * Lists one page of the locks of every kind, by default only those that are not free. It uses SCAN on every primary,
  * and never KEYS. Read-only.
  *
- * A lock that exists from the first page to the last is listed. A lock that is created or removed meanwhile may be
+ * Every lock that exists from the first page to the last is listed. A lock that is created or removed in between may be
  * missing, as with SCAN. Locks in the formats of other systems are not listed. Most locks appear on one page only. The
  * exceptions, which `surveyAll` merges:
  *
@@ -170,7 +170,7 @@ function candidatesOf(rests: readonly string[], { glob, kinds }: Wish): Candidat
   return [...candidates.values()];
 }
 
-/** Inspects a lock. Returns undefined if it is not wanted, or if another of its keys lists it. */
+/** Inspects a lock. Returns undefined if the options exclude it, or if another of its keys puts it on the list. */
 async function examine(
   place: Place,
   { whose, parts, conditions }: Candidate,
@@ -184,15 +184,15 @@ async function examine(
   const awaited = inspected.flatMap((one) => ("unreadable" in one || one.waiterCount === 0 ? [] : [one]));
   const wrong = inspected.flatMap((one) => ("unreadable" in one ? [one.unreadable] : []));
   const { keys = [], mayBeHeld } = entry.unreadable ?? {};
-  // No key decides which page lists an unreadable lock, so it may appear twice. The filter `holder` does not apply to
-  // it because its holders are unknown.
+  // An unreadable lock may appear twice, because no key decides which page lists it. The `holder` filter does not apply
+  // to it, because its holders are unknown.
   if (keys.length + wrong.length > 0) return withConditions(brokenEntry(whose, [...keys, ...wrong]), awaited);
-  // The keys of a lock appear on different pages. The first key that exists lists the lock.
+  // The keys of a lock may be on different pages. Only the first key that exists puts the lock on the list.
   const isListedHere =
     awaited.length > 0 ||
     parts.has("") ||
     (parts.has("fence") && (whose.key !== undefined || (!hasFirstKey && entry.waiterCount === 0))) ||
-    // Waiters may come and go during a pause, so the lock may appear twice. Otherwise it could be missing.
+    // Waiters may come and go during a pause. Listing the lock twice is better than missing it.
     ((parts.has("queue") || parts.has("waiters") || parts.has("pause")) && !hasFirstKey);
   if (!isListedHere) return undefined;
   const lock = withConditions(entry, awaited);

@@ -1,7 +1,11 @@
 /**
- * Reports locks that cannot be read. One of their keys has a different Redis type than Holdfast expects, for example
- * because another program has written it, or the Redis user may not read it, or servers that did not reply decide whether
- * a Redlock is held. All other locks are listed as usual.
+ * Reports locks that cannot be read, for one of these reasons:
+ *
+ * - a key of the lock has a different Redis type than Holdfast expects, for example because another program wrote it
+ * - the Redis user may not read a key of the lock
+ * - whether a Redlock is held depends on servers that did not reply
+ *
+ * All other locks are listed as usual.
  */
 
 import { call } from "../core/call.js";
@@ -13,7 +17,7 @@ import { keysOf, type Trace } from "./key-names.js";
 import { isMistyped } from "./mistyped.js";
 import type { Place } from "./place.js";
 
-/** What each server said of a Redlock that may be held. */
+/** How to describe each server's answer about a Redlock that may be held. */
 const SAID: Readonly<Record<string, string>> = {
   held: "has a holder",
   "not-held": "has none",
@@ -64,7 +68,7 @@ export function refusedEntry(whose: Pick<Trace, "kind" | "name" | "key">, error:
   return { ...brokenEntry(whose, []), unreadable: { keys: [], reason: firstLine(error) } };
 }
 
-/** The first line of what the server replied. */
+/** Returns the first line of the server's reply. */
 function firstLine(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error.message) : error;
   const text = cause instanceof Error ? cause.message : String(cause);

@@ -1,7 +1,8 @@
 --[[
   admin/waiters: return when the first waiters joined a queue. Read-only.
 
-  KEYS[1] queue   sorted set, owner of a waiting claim -> arrival in microseconds of the server's clock, or its number
+  KEYS[1] queue   sorted set, owner of a waiting claim -> arrival in microseconds of the server's clock, or a sequence
+                  number
   ARGV[1] most    how many waiters to return, 1 or more
   REPLY   {0, texts...}  seen: owner and arrival of each waiter, alternating, next waiter first
 ]]

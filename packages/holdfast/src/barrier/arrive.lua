@@ -3,8 +3,8 @@
 
   This is one atomic step, so that each party is in exactly one generation, and a generation either passes for all or
   breaks for all. A repeated request from the same party gets the same reply while the end of its arrival is on record.
-  At least the last 10,000 ends are. An arrival is a lease: a request that finds the lease of another party expired
-  breaks the generation.
+  At least the last 10,000 such records are kept. An arrival is a lease: a request that finds the lease of another party
+  expired breaks the generation.
 
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
@@ -50,7 +50,7 @@ end
 if barrier[1] and barrier[1] ~= parties then
   return {4, tonumber(barrier[1])}
 end
--- Records of ended arrivals are kept as long as copies of a request may arrive.
+-- Records of ended arrivals are kept for as long as copies of a request may arrive.
 local function trimEnds()
   redis.call('PEXPIRE', KEYS[4], 86400000)
   local excess = redis.call('ZCARD', KEYS[4]) - parties - 10000

@@ -8,16 +8,16 @@ import type { BarrierProtocol, Break } from "./protocol.js";
 
 /** The configuration of a barrier, which must be the same in every process. */
 export interface BarrierOptions {
-  /** The number of parties that must arrive before all of them continue. A whole number from 1 to 10,000. */
+  /** The number of parties that must arrive before any of them continues. A whole number from 1 to 10,000. */
   readonly parties: number;
 }
 
 /** Options of `arrive`. */
 export interface ArriveOptions extends Pick<AcquireOptions, "waitMs" | "signal" | "label"> {
   /**
-   * Length of the lease of this arrival, which is renewed while it waits. A longer lease survives longer pauses of this
-   * process. A shorter one breaks the barrier sooner if this process crashes. Whole milliseconds from 100 to 43,200,000
-   * (12 hours).
+   * Length of the lease of this arrival, which is renewed while the party waits. A longer lease survives longer pauses
+   * of this process. A shorter one breaks the barrier sooner if this process crashes. Whole milliseconds from 100 to
+   * 43,200,000 (12 hours).
    * @default 30_000
    */
   readonly leaseMs?: number | undefined;
@@ -56,8 +56,9 @@ const LEASE_MAX_MS = 43_200_000;
  * A reusable barrier for a fixed number of parties across processes: each party waits until all have arrived.
  *
  * Either all parties of a generation continue, or the generation breaks for all of them. It breaks when one party times
- * out, aborts, closes its Holdfast instance or crashes (its arrival is a lease). The other parties then get a
- * BrokenBarrierError that names this party. Later arrivals get the same error until the barrier is reset.
+ * out, aborts, closes its Holdfast instance or crashes. A crash is detected when the lease of the arrival ends. The
+ * other parties then get a BrokenBarrierError that names the party that broke it. Later arrivals get the same error
+ * until the barrier is reset.
  *
  * The method names follow java.util.concurrent.CyclicBarrier. Unlike in Java, a crash breaks the barrier, `index`
  * counts up, and `waitMs: 0` arrives only if this completes the generation, and otherwise leaves no trace.
@@ -88,8 +89,8 @@ export class Barrier {
   }
 
   /**
-   * Arrives and waits until all parties have arrived, by default as long as an acquire waits. Takes one round trip and
-   * one message, plus a renewal every third of `leaseMs`.
+   * Arrives and waits until all parties have arrived, by default for as long as an acquire waits. Takes one round trip
+   * and one message, plus a renewal every third of `leaseMs`.
    *
    * @returns the generation that passed and the index of this party in it
    * @throws BrokenBarrierError  the generation broke; none of its parties continues

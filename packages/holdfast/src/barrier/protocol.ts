@@ -30,7 +30,7 @@ export interface BarrierState extends State {
   readonly broken: Break | undefined;
 }
 
-/** The protocol of one arrival. It does not wait for a lock, so its grant is the end of the wait. */
+/** The protocol of one arrival. An arrival does not wait for a lock, so a grant only means that the wait is over. */
 export interface Arrival extends WaitProtocol {
   /** Set if the generation broke. The grant that `acquire` returned then only ends the wait. */
   broken(): Break | undefined;

@@ -16,7 +16,7 @@
   ARGV[8] nonces    nonces of this write and of the client's last ones, newest first, with a space around each
   ARGV[9] timeouts  timeouts with which its client library detects a dead connection, as JSON; empty if unknown
   REPLY   1              announced
-          {2, words...}  shared: announced too, but another process had written it; words are its host and pid
+          {2, words...}  shared: announced, but another process wrote the previous record; words are its host and pid
 ]]
 local host, pid, name, version, protocol, ageMs, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local nonces = ARGV[8]

@@ -1,6 +1,6 @@
 /**
- * Client records: who a client is and which protocol version it uses. They are kept in Redis, so that people can see who holds a
- * lock, and so that other versions of Holdfast detect a conflict.
+ * Client records: who a client is and which protocol version it uses. They are kept in Redis, so that people can see
+ * who holds a lock, and so that other versions of Holdfast detect a conflict.
  */
 import { hostname } from "node:os";
 import { call } from "../core/call.js";
@@ -66,7 +66,7 @@ export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer
         },
         timeoutMs,
       );
-      // An earlier write may run after a later one. It then finds the later nonce, which it does not know, so ignore its reply.
+      // An earlier write may run after a later one. Then it finds a nonce that it does not know, so ignore its reply.
       const isLatest = nonces[0] === nonce;
       if (reply.outcome === "shared" && isLatest) warnOfSharedId(clientId, reply.words);
     },
@@ -102,7 +102,7 @@ function nonceOf(runtime: ClientFacts["runtime"]): string {
   return `${Math.round(runtime.monotonicMs() * 1_000).toString(36)}-${runtime.wallMs().toString(36)}`;
 }
 
-/** How many past nonces to remember: a replica that takes over may have an earlier record, and a request may run late. */
+/** Number of nonces to remember: a replica that takes over may have an earlier record, and a request may run late. */
 const NONCES = 30;
 
 const warned = new Set<string>();
@@ -119,8 +119,8 @@ function warnOfSharedId(clientId: string, [host = "", pid = ""]: readonly string
 }
 
 /**
- * Ignores a permanent failure, for example if the ACL user may not access the key. Such a server is asked again only with the
- * next record.
+ * Ignores a permanent failure, for example if the ACL user may not access the key. Such a server is asked again only
+ * when the record is next written.
  */
 function passed(error: unknown): undefined {
   if (!(error instanceof StoreError) || error.transient) throw error;
@@ -138,7 +138,10 @@ export function renewing(records: ClientRecords, guard: Guard): ClientRecords {
   };
 }
 
-/** The client's timeouts, for `holdfast doctor`. An error from a custom store must not prevent the record from being written. */
+/**
+ * The client's timeouts, for `holdfast doctor`. An error from a custom store must not prevent the record from being
+ * written.
+ */
 function timeoutsField(store: Store): string {
   try {
     return JSON.stringify(store.clientTimeouts?.()) ?? "";

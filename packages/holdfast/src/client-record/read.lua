@@ -3,7 +3,7 @@
 
   KEYS[1] client             hash, host, pid, name, version and protocol of the process
   REPLY   {0, fields...}     unknown: it never wrote a record, or the record has expired
-          {1, fields...}     known: host, pid, name, version, protocol; clients of protocol 0 write none
+          {1, fields...}     known: host, pid, name, version, protocol; clients of protocol 0 store no protocol
 ]]
 local fields = redis.call('HMGET', KEYS[1], 'host', 'pid', 'name', 'version', 'protocol')
 if not fields[1] then

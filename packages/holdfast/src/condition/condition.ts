@@ -10,10 +10,7 @@ import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import { type ConditionPlace, inspectionOf, signal, waitProtocol } from "./protocol.js";
 
-/**
- * Maximum number of waiters that one request signals. The number is limited because the server serves no other client while a
- * script runs.
- */
+/** Maximum number of waiters that one request signals. While a script runs, the server serves no other client. */
 const BATCH = 1_000;
 
 /**
@@ -28,7 +25,7 @@ interface Signals {
 const signalsOf = new WeakMap<Claim, Signals>();
 
 /**
- * A condition variable of a mutex: lets a holder wait for something that another holder does, such as "not empty",
+ * A condition variable of a mutex: lets a holder wait until another holder makes something true, such as "not empty",
  * "not full" or "done".
  *
  * `wait` releases the mutex and joins the condition's queue in one step. `signal` moves the first waiter of that queue
@@ -79,9 +76,10 @@ export class Condition {
    * @param options  `waitMs` and `signal` limit the whole wait, for the signal and then for the mutex; `leaseMs`,
    *                 `renew`, `maxHoldMs` and `label` apply to the new lease
    * @returns the new lease; its token is higher than that of `lease`
-   * @throws WaitTimeoutError  not signaled, or the mutex not acquired after the signal, within `waitMs`; nothing is held
-   * @throws the signal's reason, if it aborts the wait; nothing is held. If it was aborted before, `lease` is still
-   *         held
+   * @throws WaitTimeoutError  not signaled, or the mutex not acquired after the signal, within `waitMs`; nothing is
+   *                           held
+   * @throws the reason of `options.signal`, if it aborts the wait; nothing is held. If it was aborted before the call,
+   *         `lease` is still held
    * @throws LeaseLostError    `lease` was lost; nothing is held
    * @throws UnsupportedError  this client cannot receive messages; `lease` is still held
    * @throws EvictionError     the server may evict locks; `lease` is still held

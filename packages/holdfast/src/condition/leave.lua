@@ -60,8 +60,8 @@ if holds(from, token) then
 end
 
 if entered == '0' then
-  -- Either the reply to its wait was lost, and it was signaled and dropped since; or the wait never began, and then an
-  -- unnecessary signal does no harm.
+  -- Either the claim waited, the reply was lost, and the claim has since been signaled and dropped; or the wait never
+  -- began, and an unnecessary signal does no harm.
   passSignal()
   return 2
 end

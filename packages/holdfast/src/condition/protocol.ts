@@ -44,11 +44,11 @@ export function inspectionOf({ store, mutex, condition }: ConditionPlace): Inspe
 
 /** The protocol of one wait. */
 export interface ConditionWait extends WaitProtocol {
-  /** Call this once the claim holds the mutex. Its signal is then used, and `leave` does not pass it on. */
+  /** Call this once the claim holds the mutex. The signal then counts as used, and `leave` does not pass it on. */
   granted(): void;
 }
 
-/** Creates the protocol of one wait by the holder `held`. Once signaled, it uses the protocol of the mutex. */
+/** Creates the protocol of one wait by the holder `held`. After the signal, the claim requests the mutex instead. */
 export function waitProtocol(
   session: Pick<Session, "runtime" | "commandReconnects">,
   place: ConditionPlace,
@@ -57,7 +57,7 @@ export function waitProtocol(
   const { store, mutex, lock, fence, queue, handed, pause, condition, inbox } = place;
   const keys = { lock, fence, queue, handed, pause, condition };
   const caller = { store, name: mutex.name };
-  // The token on the server may differ from that of the lease.
+  // The server stores the last token that a claim has reserved, which may differ from the token of the lease.
   const { owner: from, token: leaseToken } = held;
   const { token } = held.grant;
   const validUntilMs = session.runtime.monotonicMs() + held.validForMs();
@@ -65,7 +65,7 @@ export function waitProtocol(
   /** Whether it is certain that `held` no longer holds the mutex. */
   let hasEntered = false;
   let isSignalled = false;
-  /** The signal is used or passed on. It must not be passed on again, even if this claim has to leave several times. */
+  /** Whether the signal was used or passed on. It is passed on only once, even if this claim sends `leave` again. */
   let isPassed = false;
   let leaving: Promise<unknown> = Promise.resolve();
 
@@ -88,10 +88,10 @@ export function waitProtocol(
   return {
     ...inspectionOf(place),
     inbox,
-    // The method is bound to the mutex protocol, because that object has the keys of the mutex.
+    // Both methods are bound to the mutex protocol, because they read its keys.
     confirm: mutex.confirm?.bind(mutex),
     confirmHandOff: mutex.confirmHandOff?.bind(mutex),
-    // The time for which it held the mutex before the wait says nothing about the time after it.
+    // A short hold before the wait does not mean that the hold after it will be short too.
     confirmsFirst: true,
 
     granted() {
@@ -114,14 +114,14 @@ export function waitProtocol(
       mayHaveEntered = true;
       entered();
       if (reply.outcome === "waiting") return reply;
-      // From now on this claim requests the mutex. The reply "refused" makes the waiter request the mutex next,
-      // unless the wait ends in this turn. A request sent from here could then reach the server after its own release.
+      // From now on this claim requests the mutex. The reply "refused" makes the waiter send that request, unless the
+      // wait ends in this turn. In that case, a request sent here could reach the server after the claim's `leave`.
       isSignalled = true;
       return { ...reply, outcome: "refused" };
     },
 
     async leave({ owner }, timeoutMs) {
-      // One after the other, because a second request depends on the outcome of the first.
+      // The requests are sent one after the other, because the second depends on the outcome of the first.
       const leave = leaving.then(async () => {
         const args = { from, token, owner, entered: isPassed ? 2 : hasEntered ? 1 : 0, inbox };
         await call(caller, conditionLeave, keys, args, timeoutMs);
@@ -139,7 +139,7 @@ export function waitProtocol(
  * Signals up to `most` waiters, once per request number of a holder.
  *
  * @param request  number of the request, which rises with each request of a claim
- * @returns the number of waiters that were signaled (`moved`) and that still wait (`left`)
+ * @returns the number of waiters that were signaled (`moved`), and the number that still wait (`left`)
  */
 export function signal(
   { store, mutex, lock, fence, queue, condition, inbox }: ConditionPlace,

@@ -19,8 +19,8 @@
   GRANTS  by hand-off
   REPLY   {0, restMs, nowUs}  waiting: for a signal (restMs is -1), or for the mutex, whose lease ends in restMs
           {1, restMs, nowUs}  signalled: or dropped; the claim may acquire the mutex
-          {2}                 unclaimed: the holder's lease had ended, and nothing was granted since
-          {3}                 claimed: the holder's lease had ended, and another claim was granted since
+          {2}                 unclaimed: the holder's lease has ended, and nothing has been granted since
+          {3}                 claimed: the holder's lease has ended, and another claim has been granted since
           {4}                 forgotten: the server has no record of the lease
 ]]
 local from, token, owner, again, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]

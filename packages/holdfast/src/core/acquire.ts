@@ -1,4 +1,4 @@
-/** The operations that create a lease: acquire, tryAcquire, run and adopt. All held kinds share them. */
+/** The operations that create a lease: acquire, tryAcquire, run and adopt. All lock kinds with leases share them. */
 
 import { AcquireTimeoutError, LeaseLostError, lateGrant, PausedError, StoreError } from "./errors.js";
 import { type PublishedCall, publishAcquire, publishingEnds, publishUngranted } from "./events.js";
@@ -18,7 +18,7 @@ import { Waiter } from "./waiter.js";
 export type MakeLease<Held extends Lease> = (hold: Hold) => Held;
 
 /**
- * Waits for the lock for at most `waitMs`.
+ * Acquires the lock, and waits for it for at most `waitMs`.
  *
  * @param localQueues  where callers of one process share a claim, unless `fairness` is "strict"
  * @throws AcquireTimeoutError, PausedError, StoreError, ClosedError, signal.reason
@@ -54,7 +54,7 @@ export async function acquire<Held extends Lease>(
   throw await timeoutError(session, protocol, options, timedOut ?? { state: undefined }, 0);
 }
 
-/** Like `acquire`, with a claim that no other caller shares. */
+/** Like `acquire`, but with a claim that no other caller shares. */
 async function acquireAlone<Held extends Lease>(
   session: Session,
   protocol: LockProtocol,
@@ -116,9 +116,10 @@ export async function tryAcquire<Held extends Lease>(
 }
 
 /**
- * Acquires the lock, runs `work` and releases the lock. An error from `work` takes precedence over an error from the release.
- * An unknown outcome of the release is not an error if `work` ended within the lease: no other caller held the lock in the
- * meantime, and the lease ends by itself. See docs/adr/009, and docs/adr/144 for releases in the background.
+ * Acquires the lock, runs `work` and releases the lock. An error from `work` takes precedence over an error from the
+ * release. If the outcome of the release is unknown, `run` still succeeds, provided that `work` ended within the lease:
+ * no other caller held the lock in the meantime, and the lease expires by itself. See docs/adr/009, and docs/adr/144
+ * for releases in the background.
  *
  * @param acquireLease  acquires the lock; checks the options, including those that only `run` has
  */
@@ -182,19 +183,22 @@ export async function adopt<Held extends Lease>(
     throw new LeaseLostError(protocol.name, { reason, token: exported.token, owner });
   }
   try {
-    // A close in progress has already asked the existing holders to end. It would end this lease while its work still runs.
+    // A close in progress has already asked the existing holders to end. It would not ask this holder, and would
+    // release the lease while the work still runs.
     session.assertOpen(protocol.name);
   } catch (error) {
     void cleanUp(session, protocol, claim, false);
     throw error;
   }
-  // The lease keeps its own token, not the last one that its claim had reserved.
+  // The lease keeps its own token, which may be lower than the last one that its claim reserved.
   const kept = { token: exported.token, setAt, options: { renew, maxHoldMs }, mayStillRun: NOTHING_RUNS };
   return make(new Hold(session, protocol, grant, kept));
 }
 
 /**
- * Adopts the lease. If the reply is lost, asks again once with the same claim: the first attempt may have run. @throws StoreError
+ * Adopts the lease. If the reply is lost, retries once with the same claim, because the first attempt may have run.
+ *
+ * @throws StoreError
  */
 async function adoptSurely(
   session: Session,
@@ -227,8 +231,9 @@ async function adoptSurely(
 /**
  * Creates a claim and waits until it is granted or its deadline passes.
  *
- * @param keep  turns the grant into the value that the promise resolves to. It runs in the turn in which the grant arrives, so
- *              that the hold exists before a force-release or a close has to notify it. If it throws, the grant is released.
+ * @param keep  converts the grant to the value that the promise resolves to. Called in the same turn in which the grant
+ *              arrives, so that the hold already exists if a force-release or a close follows. If it throws, the grant
+ *              is released.
  * @throws StoreError, EvictionError, ClosedError, signal.reason, any error from `keep`
  */
 export function waitForGrant<Kept = Granted>(

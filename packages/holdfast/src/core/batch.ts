@@ -11,27 +11,29 @@ import type { Session } from "./session.js";
 import { Deadline, type DeadlineEnd, type Moment, msFrom, now, validUntil } from "./time.js";
 import { confirmAtMs, type Unconfirmed } from "./watchdog.js";
 
-/** Maximum number of leases per grant, and number of tokens that a grant reserves. */
+/** Maximum number of leases per grant, which is also the number of tokens that a grant reserves. */
 export const BLOCK = 32;
 
 /**
- * The same for a crowd, which is many local callers of a busy lock. 32 callers that hold the lock only briefly take no longer
- * than the hand-over that follows.
+ * Like `BLOCK`, but for a crowd: many local callers of a busy lock. If they hold the lock only briefly, 32 of them take
+ * no longer than the hand-over that follows, so the lock would be idle half of the time.
  *
- * Not every claim reserves this many: the tokens of a single fast caller would outrun the server's clock, from which tokens are
- * derived.
+ * Other claims reserve fewer tokens. Otherwise, the tokens of a single fast caller would outrun the server's clock,
+ * from which tokens are derived.
  */
 export const CROWD_BLOCK = 128;
 
 /**
- * Whether there is a crowd: the grant can serve `block` leases, and its batch of `size` callers is full or has at least 64
- * callers (half of 128).
+ * Whether a batch of `size` callers is a crowd: it uses all `block` leases of the grant, or has at least 64 callers
+ * (half of 128).
  */
 export function isCrowd(size: number, block: number): boolean {
   return size >= Math.min(block, CROWD_BLOCK / 2);
 }
 
-/** After this time a batch stops and lets other processes go first. A hand-over costs about a hundredth of this time. */
+/**
+ * After this time, in ms, a batch stops so that other processes get a turn. A hand-over costs about a hundredth of it.
+ */
 const BATCH_MS = 20;
 
 /**
@@ -39,8 +41,8 @@ const BATCH_MS = 20;
  *
  * Invariants:
  * - There is one lease at a time.
- * - Each lease has the next of the tokens that the grant has reserved.
- * - No lease begins when the claim is no longer valid, or after the batch is over.
+ * - Each lease gets the next token that the grant reserved.
+ * - No lease begins once the claim is no longer valid or the batch is over.
  */
 export class Batch implements SharedClaim, Unconfirmed {
   readonly #session: Session;
@@ -131,15 +133,16 @@ export class Batch implements SharedClaim, Unconfirmed {
   }
 
   /**
-   * Whether the batch may serve another caller: no holder requested a longer lease, the batch's time is not up, and more
-   * than half of the lease is left.
+   * Whether the batch may serve another caller: no holder requested a longer lease, the batch's time is not up, and
+   * more than half of the lease is left.
    */
   #mayGoOn(longestMs: number, at: Moment): boolean {
     const { claim, provisionalMs } = this.#granted;
     return (
       longestMs <= claim.leaseMs &&
       at.monotonicMs - this.#startedAtMs < BATCH_MS &&
-      // There is no need to check whether the claim was confirmed, because a batch ends long before a confirmation is due.
+      // There is no need to check whether the claim was confirmed, because a batch ends long before a confirmation is
+      // due.
       msFrom(at, this.#validUntil) > (provisionalMs ?? claim.leaseMs) / 2
     );
   }
@@ -148,7 +151,7 @@ export class Batch implements SharedClaim, Unconfirmed {
 /**
  * Begins the lease of one caller.
  *
- * @param place        number of earlier leases of the claim; each lease has the next of the reserved tokens
+ * @param place        number of earlier leases of the claim; each lease gets the next reserved token
  * @param at           when the lease begins
  * @param sharedClaim  the claim, if it serves other callers after this lease
  */
@@ -168,7 +171,7 @@ export function serve(
   caller.ends.held(hold(session, caller.protocol, own, caller.options, token + place, sharedClaim, at));
 }
 
-/** Placeholder claim of a caller for which no claim was created. */
+/** Stands in for the claim of a caller that has none. */
 export const NOBODY = { owner: "" };
 
 /** Callbacks that settle a caller. Exactly one of them is called, once. */
@@ -184,7 +187,7 @@ export class Caller {
   readonly options: ResolvedOptions;
   readonly ends: CallerEnds;
   readonly deadline: Deadline;
-  /** The claim that was pending when the caller called. */
+  /** The claim that was pending when the call began, or that was then created for it. */
   claim: { readonly owner: string } = NOBODY;
   #hasLeft = false;
 
@@ -213,7 +216,10 @@ export class Caller {
     return this.#hasLeft || this.options.signal?.aborted === true;
   }
 
-  /** Whether the caller had called by that moment. Both clocks must agree, because one of them may have stopped or been set. */
+  /**
+   * Whether the call began at or before that moment. Both clocks must agree, because one of them may have stopped or
+   * been set.
+   */
   hadCalledBy({ monotonicMs, wallMs }: Moment): boolean {
     const { startedAt } = this.deadline;
     return startedAt.monotonicMs <= monotonicMs && startedAt.wallMs <= wallMs;

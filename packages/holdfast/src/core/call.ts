@@ -82,8 +82,8 @@ function decode<Form extends ReplyForm>(
       mayHaveRun: true,
       transient: false,
       cause: isNoAnswer(reply)
-        ? `${script.name} got no reply, as inside MULTI: use a client without an open transaction`
-        : `${script.name} replied ${JSON.stringify(reply)}, which its header does not list`,
+        ? `${script.name} got no result, as in MULTI: use a client without an open transaction`
+        : `${script.name} gave an unknown reply: ${JSON.stringify(reply)}`,
     });
   }
   // The compiler cannot check property names created at run time. The checks in the decoders make this cast safe.
@@ -136,9 +136,9 @@ function isNumber(value: string | number | null | undefined): boolean {
 }
 
 /**
- * If no request gets a reply for this many ms, the window stops counting the running requests and sends more, but only for
- * locks without a running request. Otherwise a silent server, or a silent node of a cluster, would delay all waiting requests by
- * one timeout after another.
+ * If no request gets a reply for this many ms, the window stops counting the running requests and sends more, but only
+ * for locks without a running request. Otherwise a silent server, or a silent node of a cluster, would delay all
+ * waiting requests by one timeout after another.
  */
 const SILENCE_MS = 25;
 
@@ -149,14 +149,14 @@ interface Waiting {
 }
 
 /**
- * Limits how many requests have no reply yet. Further requests wait in order of arrival.
+ * Limits how many requests can be waiting for a reply. Further requests are sent later, in the order of their arrival.
  *
- * Thousands of callers can cause cleanups in one turn. Sending all of them at the same time would block the event loop, and the
- * renewals of this process would wait behind them on the connection.
+ * Thousands of callers can cause cleanups in one turn of the event loop. Sending all of them at the same time would
+ * block it, and the renewals of this process would wait behind them on the connection.
  */
 export class RequestWindow {
   readonly #size: number;
-  /** Number of requests without a reply, counted from the last time that the server was found to be silent. */
+  /** Number of requests without a reply, not counting those sent before the server was last found to be silent. */
   #unanswered = 0;
   #silences = 0;
   /** Number of running requests per lock. */
@@ -175,8 +175,8 @@ export class RequestWindow {
    * Sends the request now, or as soon as enough earlier requests have been answered.
    *
    * @param lock  the lock that the request is about
-   * @throws what the request throws; or, if it is still waiting, the StoreError of a request about the same lock that got no
-   *         reply, because thousands of timeouts one after the other would take minutes
+   * @throws what the request throws; or, if the request has not been sent yet, the StoreError of an earlier request
+   *         about the same lock that got no reply, because thousands of timeouts in a row would take minutes
    */
   send<Reply>(lock: string, request: () => Promise<Reply>): Promise<Reply> {
     if (this.#unanswered < this.#size) return this.#send(lock, request);
@@ -201,7 +201,9 @@ export class RequestWindow {
     return reply;
   }
 
-  /** @param silences  value of `#silences` when the request was sent; if it has changed, another request has taken its place */
+  /**
+   * @param silences  value of `#silences` when the request was sent; if it has changed, this request no longer counts
+   */
   #settled(lock: string, silences: number): void {
     const left = (this.#underWay.get(lock) ?? 0) - 1;
     if (left > 0) this.#underWay.set(lock, left);

@@ -22,18 +22,23 @@ export interface HeldLease {
 /** Options of `close`. */
 export interface CloseOptions {
   /**
-   * How long to wait for work that runs under a lease. No lease is released while its work runs. The wait must end before
-   * the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases are released immediately, even while their
-   * work runs.
+   * How long to wait for work that runs under a lease. With this option, no lease is released while its work runs. The
+   * wait must end before the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases are released
+   * immediately, even while their work runs.
    */
   readonly graceMs?: number | undefined;
 }
 
-/** What happened to the leases that were held when the close began. Leases lost during the close are in neither list. */
+/**
+ * What happened to the leases that were held when the close began. Leases lost during the close are in neither list.
+ */
 export interface CloseOutcome {
-  /** Leases that were released, as the server has confirmed. Others can acquire these locks now. */
+  /** Leases whose release the server confirmed. Others can acquire these locks now. */
   readonly released: readonly HeldLease[];
-  /** Leases that may not have been released. Others can acquire these locks when the leases expire. */
+  /**
+   * Leases whose release the server did not confirm, or that were left to expire. Others can acquire these locks when
+   * the leases expire, at the latest.
+   */
   readonly unsettled: readonly HeldLease[];
 }
 
@@ -42,9 +47,13 @@ export type Settled = "released" | "lost" | "unknown";
 
 /** Anything that a Holdfast must end when it closes. Only holders implement more than the first two members. */
 export interface Closable {
-  /** Stops waiting and releases all holds, when the Holdfast closes. Never rejects. */
+  /** Called when the Holdfast closes. Stops waiting and releases all holds. Never rejects. */
   close(): Promise<void>;
-  /** Whether this object waits for something that a closing Holdfast no longer needs. @default true, unless it holds a lease */
+  /**
+   * Whether this object waits for something that a closing Holdfast no longer needs.
+   *
+   * @default true, unless it holds a lease
+   */
   readonly waits?: boolean | undefined;
   /** The leases that this object holds; empty if they have ended. */
   held?(): readonly HeldLease[];
@@ -62,9 +71,9 @@ export function heldBy(occupants: readonly Closable[]): HeldLease[] {
 }
 
 /**
- * Ends all waits, asks all holders to end their work, and waits for them. Each holder releases its lease when its work ends.
- * A holder that is still working when the grace period ends keeps its lease, which is no longer renewed. So Holdfast does
- * not release the lock while its holder is still working.
+ * Ends all waits, asks all holders to end their work, and waits for them. Each holder releases its lease when its work
+ * ends. A holder that is still working when the grace period ends keeps its lease until it expires, without further
+ * renewals. So Holdfast does not release a lock while its holder is still working.
  *
  * @param graceMs  how long to wait for the holders, in ms
  * @param cut  called immediately with a function that ends the grace period early

@@ -6,7 +6,9 @@
 
 /** A holder of a lock, as described by the server and by the record of the holder's client. */
 export interface Holder {
-  /** Owner id of the claim, which begins with `<clientId>/<number>/`; or the value that a client of another library wrote. */
+  /**
+   * Owner id of the claim, which begins with `<clientId>/<number>/`, or the value that another library's client wrote.
+   */
   readonly owner: string;
   /** The `label` option of the holder's acquire; undefined if none was given or the holder is not a Holdfast client. */
   readonly label: string | undefined;
@@ -22,7 +24,7 @@ export interface Holder {
    * Server time of the grant, in ms since 1970; undefined for a client of another library, and on a quorum.
    */
   readonly sinceAtMs: number | undefined;
-  /** Remaining lease time on the server, in ms; Infinity for a key of another library without expiry. */
+  /** Remaining lease time on the server, in ms; Infinity for another library's key that never expires. */
   readonly leaseLeftMs: number;
 }
 
@@ -41,7 +43,8 @@ export interface Pause {
 }
 
 /**
- * A conflict between two protocol versions under one prefix: this client's version, and another one that was used last.
+ * A conflict between two protocol versions under one prefix: the version of this client, and the other version that was
+ * used most recently.
  */
 export interface ProtocolConflict {
   /** Protocol version of this client. */
@@ -87,8 +90,8 @@ export interface Forced {
 export type LossReason = "expired" | "force-released" | "server-lost" | "max-hold" | "closed" | "closing";
 
 /**
- * Why a lease is over or must end: it was lost, or its holder ended it. With `superseded`, the lease is still held, but a later
- * call is waiting to run.
+ * Why a lease is over or must end: it was lost, or its holder ended it. With `superseded`, the lease is still held, but
+ * a later call is waiting to run.
  */
 export type OverReason = LossReason | "released" | "handed-over" | "superseded";
 
@@ -138,24 +141,25 @@ export interface ServerAnswer {
   readonly error: unknown;
 }
 
-// --- Error messages: one line each, even if a name, a label or a value of another client contains line breaks.
+// --- Error messages: one line each, even if a name, a label or a value written by another client contains line breaks.
 
 /** Text for each reason why a lease is over. */
 export const OVER: Readonly<Record<OverReason, string>> = {
   expired: "it was not renewed in time, so the lock may have been granted to another holder since",
   "force-released": "it was force-released, so the lock may have been granted to another holder",
-  "server-lost": "the server lost it before it expired, so the lock may have been granted to another holder",
-  "max-hold": "maxHoldMs was reached, so it is no longer renewed, and the lock becomes free when it ends",
-  closing: "this Holdfast is closing, and keeps it until its work ends or the grace period is over",
+  "server-lost": "the server no longer has it, so the lock may have been granted to another holder",
+  "max-hold": "maxHoldMs was reached, so release() or its end frees the lock",
+  closing: "this Holdfast is closing, and keeps it until the work or the grace period ends",
   closed:
     "this Holdfast was closed and released it, or left it to expire, so the lock may have been granted to another holder",
   released: "it was already released with release(), so the lock may have been granted to another holder since",
   "handed-over": "it was exported for another process, which may hold it now",
-  superseded: "a later call waits for its work to end",
+  superseded: "a later call is waiting to run",
 };
 
 /**
- * Message for a lease that is over, with the reason. After a forced release it says who released the lock and why, if given.
+ * Message for a lease that is over or must end, with the reason. After a forced release, it also says who released the
+ * lock and why, if that was given.
  */
 export function lostMessage(
   lockName: string,
@@ -168,7 +172,7 @@ export function lostMessage(
   return `The lease on ${quote(lockName)} (token ${token}) ${state}: ${OVER[reason]}.${said}`;
 }
 
-/** Message for a paused lock: who paused it and why, from when until when, and what the caller may assume. */
+/** Message for a paused lock: who paused it and why, when the pause begins and ends, and what the caller may assume. */
 export function pausedMessage(lockName: string, pause: Pause): string {
   return `${quote(lockName)} was not acquired: it is ${describePause(pause)}; nothing is held. Retry after the pause, or wait with throughPause: true.`;
 }
@@ -178,7 +182,7 @@ function describePause({ by, label, sinceAtMs, untilAtMs }: Pause): string {
   return `paused by ${quote(by)} for ${quote(label)} from ${instant(sinceAtMs)} until ${end}`;
 }
 
-/** Formats a time. A key may contain a number outside the range of dates, which is shown as it is. */
+/** Formats a time. A key can contain a number outside the range of dates, which is shown unchanged. */
 function instant(atMs: number): string {
   const date = new Date(atMs);
   return Number.isNaN(date.getTime()) ? String(atMs) : date.toISOString();
@@ -189,7 +193,7 @@ export const BROKE: Readonly<Record<BreakReason, string>> = {
   "lease-ended": "the lease ended",
   "timed-out": "the wait timed out",
   aborted: "the wait was aborted",
-  left: "the wait was given up",
+  left: "the wait ended",
   reset: "it was reset",
 };
 
@@ -211,10 +215,10 @@ export function timeoutMessage(
   },
 ): string {
   const waited = waitMs === 0 ? "immediately" : `within ${waitMs} ms`;
-  const hint = isOwn ? " Another task in this process has it, or the caller waits for itself." : "";
+  const hint = isOwn ? " Another task of this process or the caller itself holds it." : "";
   const ahead = waitersAhead ? `, with ${waitersAhead} ${waitersAhead === 1 ? "waiter" : "waiters"} ahead` : "";
-  const paused = pause === undefined ? "" : `: ${describePause(pause)}`;
-  return `${quote(lockName)} was not acquired ${waited}${paused}${holderText(holder, isOwn)}${ahead}; nothing is held, and retrying is safe.${hint}`;
+  const paused = pause === undefined ? "" : ` while ${describePause(pause)}`;
+  return `${quote(lockName)} was not acquired ${waited}${paused}${holderText(holder, isOwn)}${ahead}; you hold nothing, so retrying is safe.${hint}`;
 }
 
 function holderText(holder: Holder | undefined, isOwn: boolean): string {
@@ -224,13 +228,14 @@ function holderText(holder: Holder | undefined, isOwn: boolean): string {
   const since = holder.sinceAtMs === undefined ? "" : ` since ${new Date(holder.sinceAtMs).toISOString()}`;
   const token = holder.token === undefined ? "" : `, token ${holder.token}`;
   const { leaseLeftMs } = holder;
-  const end = leaseLeftMs === Infinity ? "without end" : `lease ends in ${Math.ceil(leaseLeftMs)} ms`;
+  const end = leaseLeftMs === Infinity ? "no expiry" : `lease ends in ${Math.ceil(leaseLeftMs)} ms`;
   return `: held by ${isOwn ? "this process, " : ""}${process}${label}${since}${token}, ${end}`;
 }
 
 /** Describes a process by its owner id, and by process id and host if its record could be read. */
 export function processOf({ owner, host, pid }: Pick<Holder, "owner" | "host" | "pid">): string {
-  // `oneLine` is needed because a client of another library may write any string as owner, and any client any record.
+  // `oneLine` is needed because another library's client can write any string as the owner, and any client can write
+  // any record.
   return host === undefined ? oneLine(owner) : `${oneLine(owner)} (pid ${pid} on ${oneLine(host)})`;
 }
 
@@ -253,7 +258,7 @@ export function mismatchMessage(
     permits === undefined
       ? `this process declares ${declared}`
       : `${permits} were requested (this process declares ${declared})`;
-  return `${quote(lockName)} has ${capacity} ${counted}, but ${wanted}; nothing is held. Declare the same number everywhere, or ${counted === "permits" ? "resize" : "reset"}.`;
+  return `${quote(lockName)} has ${capacity} ${counted}, but ${wanted}; nothing was done. Use one number everywhere, or call ${counted === "permits" ? "resize" : "reset"}().`;
 }
 
 /** Message for a server that may evict locks: its setting, the consequence, and the remedy. */
@@ -262,7 +267,7 @@ export function evictionMessage(
   { policy, maxmemoryBytes }: { policy: string; maxmemoryBytes: number },
 ): string {
   return (
-    `${quote(lockName)} was not acquired: the server evicts keys when its memory limit of ${maxmemoryBytes} bytes is reached ` +
+    `${quote(lockName)} was refused: the server evicts keys at its memory limit of ${maxmemoryBytes} bytes ` +
     `(maxmemory-policy ${oneLine(policy)}), so it may grant a lock that is still held. ` +
     "Run CONFIG SET maxmemory-policy noeviction, or accept the risk with createHoldfast({ allowEviction: true })."
   );
@@ -274,10 +279,10 @@ export function protocolMessage(
   { protocol, otherProtocol, version, otherVersion, clientId, host, pid, prefix, unusedInMs }: ProtocolConflict,
 ): string {
   return (
-    `${quote(lockName)} was not acquired and nothing is held: client ${processOf({ owner: clientId, host, pid })} uses protocol ${otherProtocol} ` +
-    `(version ${oneLine(otherVersion)}) under the prefix ${quote(prefix)}, and does not see locks of this process, which uses protocol ${protocol} ` +
-    `(version ${version}). Run one major version for each prefix; ` +
-    `protocol ${otherProtocol} counts as unused in ${Math.ceil(unusedInMs / 1_000)} s unless a client uses it again.`
+    `${quote(lockName)} was refused and nothing is held: client ${processOf({ owner: clientId, host, pid })} uses protocol ${otherProtocol} ` +
+    `(version ${oneLine(otherVersion)}) under the prefix ${quote(prefix)}, and does not see locks of this process (protocol ${protocol}, ` +
+    `version ${version}). Run one major version per prefix; ` +
+    `locks work again in ${Math.ceil(unusedInMs / 1_000)} s unless a client uses protocol ${otherProtocol}.`
   );
 }
 
@@ -324,17 +329,17 @@ export function quorumMessage(
     const reason = error === undefined ? "" : ` (${oneLine(textOf(reasonOf(error)))}${lacks(permissionOf(error))})`;
     return `server ${server} ${ANSWERS[answer]}${reason}`;
   });
-  const assume = mayHaveRun ? "some of it may still have been carried out" : "nothing was carried out";
+  const assume = mayHaveRun ? "some servers may have carried it out" : "nothing was carried out";
   return `${quote(lockName)}: ${why}: ${said.join(", ")}; ${assume}.`;
 }
 
 const ANSWERS: Readonly<Record<ServerAnswer["answer"], string>> = {
   granted: "granted it",
-  held: "has granted it to someone else",
-  done: "agreed",
+  held: "has a holder",
+  done: "replied",
   "not-held": "has no such lease",
-  none: "did not reply",
-  error: "refused",
+  none: "did not confirm",
+  error: "failed",
 };
 
 /** Text about a missing permission; empty if none is missing. */
@@ -343,7 +348,7 @@ function lacks(missingPermission: string | undefined): string {
 }
 
 function permissionOf(error: unknown): string | undefined {
-  // Not `instanceof StoreError`, because the file of that class imports this one.
+  // Does not use `instanceof StoreError`, because errors.ts, which defines that class, imports this file.
   return error instanceof Error ? (error as Partial<StoreFailure>).missingPermission : undefined;
 }
 
@@ -364,7 +369,7 @@ export function quote(text: string): string {
   );
 }
 
-/** Converts any rejection of a client library to text. Never throws, because the value may be anything. */
+/** Converts the rejection value of a client library to text. Never throws, even if the value cannot be converted. */
 function textOf(cause: unknown): string {
   try {
     return String(cause);

@@ -42,8 +42,8 @@ export type {
 export { AdvisedCause } from "./error-messages.js";
 
 /**
- * Base class of all lock errors. Each class has its own `name`, which is the class name, and its own `code`. `code` is stable.
- * The message is for people and may change.
+ * Base class of all lock errors. Each class has its own `name`, which is the class name, and its own `code`. `code` is
+ * stable. The message is for people and may change.
  */
 export abstract class LockError extends Error {
   override readonly name: string = "LockError";
@@ -67,17 +67,19 @@ export class AcquireTimeoutError extends LockError {
   readonly code = "ERR_LOCK_ACQUIRE_TIMEOUT";
   /** How long the call waited, in ms. */
   readonly waitMs: number;
-  /** Holder of the lock when the wait ended; undefined if the lock was free at that moment, or the server did not say. */
+  /**
+   * Holder of the lock when the wait ended; undefined if the lock was free at that moment, or the server did not say.
+   */
   readonly holder: Holder | undefined;
   /**
-   * True if `holder` is a lease of this same Holdfast, whether or not it is the caller's own. Only then can the caller have
-   * waited for itself.
+   * True if the holder's lease belongs to this same Holdfast, whether or not it is the caller's own. Only then can the
+   * caller have been waiting for itself.
    */
   readonly isOwn: boolean;
   /**
-   * How many waiters were ahead of this caller in the queue. Undefined if the server did not say. Also undefined if 100 or more
-   * were ahead and other callers of this process gave up at the same time, because they share one reply, which lists only the
-   * first 100.
+   * How many waiters were ahead of this caller in the queue. Undefined if the server did not say. Also undefined if 100
+   * or more were ahead and other callers of this process gave up at the same time, because they share one reply, which
+   * lists only the first 100.
    */
   readonly waitersAhead: number | undefined;
   /** The pause of the lock, if the lock was paused when the wait ended. */
@@ -94,8 +96,9 @@ export class AcquireTimeoutError extends LockError {
       /** Why the server did not say who holds the lock; undefined if it did. */
       readonly cause?: unknown;
     },
+    message: string = timeoutMessage(lockName, facts),
   ) {
-    super(lockName, timeoutMessage(lockName, facts), facts.cause === undefined ? undefined : { cause: facts.cause });
+    super(lockName, message, facts.cause === undefined ? undefined : { cause: facts.cause });
     this.waitMs = facts.waitMs;
     this.holder = facts.holder;
     this.isOwn = facts.isOwn ?? false;
@@ -110,8 +113,8 @@ export class AcquireTimeoutError extends LockError {
 }
 
 /**
- * The lock is paused, so it is not granted to anyone. Nothing is held and nothing is queued. Retrying is safe, but fails until
- * the pause ends. With `throughPause: true`, `acquire` waits instead.
+ * The lock is paused, so it is not granted to anyone. Nothing is held and nothing is queued. Retrying is safe, but
+ * fails until the pause ends. With `throughPause: true`, `acquire` waits instead.
  */
 export class PausedError extends LockError {
   override readonly name: string = "PausedError";
@@ -123,7 +126,10 @@ export class PausedError extends LockError {
   readonly label: string;
   /** Server time at which the pause began, in ms since 1970. */
   readonly sinceAtMs: number;
-  /** Server time at which the pause ends by itself, in ms since 1970; undefined if it lasts until someone resumes. */
+  /**
+   * Server time at which the pause ends by itself, in ms since 1970; undefined if it lasts until someone resumes the
+   * lock.
+   */
   readonly untilAtMs: number | undefined;
 
   constructor(lockName: string, pause: Pause) {
@@ -138,8 +144,9 @@ export class PausedError extends LockError {
 /**
  * The lease ended before its holder released it. Work done since then may have overlapped with another holder's work.
  *
- * `assertHeld` also throws this error for a lease that its holder ended; then `reason` is `released` or `handed-over`. The
- * reason `closing` occurs only as the abort reason of a signal: the lease is still held until its work ends.
+ * `assertHeld` also throws this error for a lease that its holder ended; then `reason` is `released` or `handed-over`.
+ * The reasons `closing` and `superseded` occur only in the abort reason of a signal: the lease is still held until its
+ * work ends.
  */
 export class LeaseLostError extends LockError {
   override readonly name: string = "LeaseLostError";
@@ -162,8 +169,9 @@ export class LeaseLostError extends LockError {
       readonly owner: string;
       readonly forced?: Forced | undefined;
     },
+    note = "",
   ) {
-    super(lockName, lostMessage(lockName, facts));
+    super(lockName, lostMessage(lockName, facts) + note);
     this.reason = facts.reason;
     this.token = facts.token;
     this.owner = facts.owner;
@@ -185,7 +193,9 @@ export class WaitTimeoutError extends LockError {
   }
 }
 
-/** The barrier broke for all its parties because not all of them arrived. It refuses further arrivals until it is reset. */
+/**
+ * The barrier broke for all its parties because not all of them arrived. It refuses further arrivals until it is reset.
+ */
 export class BrokenBarrierError extends LockError {
   override readonly name: string = "BrokenBarrierError";
 
@@ -194,12 +204,15 @@ export class BrokenBarrierError extends LockError {
   readonly generation: number;
   /** Why the generation broke. */
   readonly reason: BreakReason;
-  /** The party that broke it; undefined for a reset, or if it broke so long ago that the server has forgotten the party. */
+  /**
+   * The party that broke the barrier; undefined for a reset, or if the barrier broke so long ago that the server has
+   * forgotten the party.
+   */
   readonly by: Omit<Holder, "token" | "sinceAtMs" | "leaseLeftMs"> | undefined;
 
   constructor(lockName: string, facts: Pick<BrokenBarrierError, "generation" | "reason" | "by">) {
     const { generation, reason, by } = facts;
-    const who = by === undefined ? "" : ` (party ${processOf(by)})`;
+    const who = by === undefined ? "" : ` for party ${processOf(by)}`;
     super(lockName, `Generation ${generation} of the barrier ${quote(lockName)} broke: ${BROKE[reason]}${who}.`);
     this.generation = generation;
     this.reason = reason;
@@ -211,9 +224,9 @@ export class BrokenBarrierError extends LockError {
  * This process declares a number of permits or parties that differs from the stored number. The call
  * holds nothing and has no place in the queue.
  *
- * There are two causes. This process was configured with a number that was never in effect; then `permits` is undefined. Or it
- * requests more `permits` than exist, because the number was reduced. Configure all processes with the same number, or call
- * `resize`. Retrying without a change fails again.
+ * There are two possible causes. Either this process was configured with a number that was never in effect, and
+ * `permits` is undefined, or it requested more `permits` than exist because the number was reduced. Configure all
+ * processes with the same number, or call `resize`. Retrying without a change fails again.
  */
 export class CapacityMismatchError extends LockError {
   override readonly name: string = "CapacityMismatchError";
@@ -244,8 +257,8 @@ export class CapacityMismatchError extends LockError {
 }
 
 /**
- * The server did not reply in time, or replied with an error. Unless `mayHaveRun` is false, the request may have taken effect:
- * treat the outcome as unknown.
+ * The server did not reply in time, or replied with an error. Unless `mayHaveRun` is false, the request may have taken
+ * effect: treat the outcome as unknown.
  */
 export class StoreError extends LockError {
   override readonly name: string = "StoreError";
@@ -256,14 +269,14 @@ export class StoreError extends LockError {
   /** True if the same call may succeed later; false if it will not. */
   readonly transient: boolean;
   /**
-   * Milliseconds from the reply until the server may grant locks again, if it refused because it took over from another server
-   * or was restarted. Undefined for every other failure. For a `QuorumError`: milliseconds until enough servers can grant for a
-   * majority to be possible, if too many servers refused for that reason.
+   * Milliseconds from the reply until the server may grant locks again, if it refused because it took over from another
+   * server or was restarted. Undefined for every other failure. For a `QuorumError`: milliseconds until enough servers
+   * can grant for a majority to be possible, if too many servers refused for that reason.
    */
   readonly resumesInMs: number | undefined;
   /**
-   * The permission that the Redis user lacks, as the ACL SETUSER rule that would grant it, such as `+zadd`. Contains several
-   * rules if the server does not say which one is missing. Undefined for every other failure.
+   * The permission that the Redis user lacks, as the ACL SETUSER rule that would grant it, such as `+zadd`. Contains
+   * several rules if the server does not say which one is missing. Undefined for every other failure.
    */
   readonly missingPermission: string | undefined;
 
@@ -278,8 +291,8 @@ export class StoreError extends LockError {
 
 /**
  * No majority of the independent servers replied in time. Grants of individual servers are released, or expire after
- * `leaseMs` at the latest on servers that cannot be reached. `inspect` also throws it if a majority replied, but the
- * servers that did not reply decide whether the lock is held.
+ * `leaseMs` at the latest on servers that cannot be reached. `inspect` also throws this error if a majority replied,
+ * but the servers that did not reply decide whether the lock is held.
  */
 export class QuorumError extends StoreError {
   override readonly name: string = "QuorumError";
@@ -305,7 +318,8 @@ export class QuorumError extends StoreError {
 }
 
 /**
- * Milliseconds until a majority of the servers can grant again. Undefined unless the quiet time of servers prevents a majority.
+ * Milliseconds until a majority of the servers can grant again. Undefined unless it is the quiet time of some servers
+ * that prevents a majority.
  */
 function majorityResumesInMs(answers: readonly ServerAnswer[]): number | undefined {
   const restsMs = answers.flatMap(({ error }) => {
@@ -323,8 +337,8 @@ export class UnsupportedError extends LockError {
 }
 
 /**
- * The server may evict locks while they are held, so Holdfast refuses to use it. Nothing is held. The next acquire checks the
- * server again.
+ * The server may evict locks while they are held, so Holdfast refuses to use it. Nothing is held. The next acquire
+ * checks the server again.
  */
 export class EvictionError extends LockError {
   override readonly name: string = "EvictionError";
@@ -343,8 +357,8 @@ export class EvictionError extends LockError {
 }
 
 /**
- * Clients with a different major version of the protocol use the same prefix. The two versions do not see each other's locks,
- * so Holdfast does not acquire locks. Nothing is held. The next acquire checks again.
+ * Clients with a different major version of the protocol use the same prefix. The two versions do not see each other's
+ * locks, so Holdfast refuses to acquire locks. Nothing is held. The next acquire checks again.
  */
 export class ProtocolError extends LockError {
   override readonly name: string = "ProtocolError";
@@ -362,7 +376,7 @@ export class ProtocolError extends LockError {
   readonly clientId: string;
   /** Host name of that client; undefined if its record is gone. */
   readonly host: string | undefined;
-  /** Process id of that client on its host. */
+  /** Process id of that client on its host; undefined if its record is gone. */
   readonly pid: number | undefined;
   /** Milliseconds until the other protocol counts as unused, provided that no client uses it again. */
   readonly unusedInMs: number;
@@ -401,7 +415,7 @@ export function unknownOutcome(lockName: string, why: string): StoreError {
 
 /** Returns the error for a grant whose reply arrived too late. */
 export function lateGrant(lockName: string): StoreError {
-  return unknownOutcome(lockName, "the reply arrived after the lease that it granted had ended");
+  return unknownOutcome(lockName, "the reply arrived after the granted lease had ended");
 }
 
 /** Returns the same failure with the name of the lock that the request was about. */
@@ -411,14 +425,17 @@ export function namedAfter(lockName: string, error: StoreError, mayHaveRun: bool
 }
 
 /**
- * Returns the error with `mayHaveRun` set, for a request whose last attempt did not run, but of which an earlier attempt may
- * have run.
+ * Returns the error with `mayHaveRun` set. Used if the last attempt of a request did not run, but an earlier one may
+ * have.
  */
 export function asUncertain(error: StoreError, lockName: string): StoreError {
   return error.mayHaveRun ? error : namedAfter(lockName, error, true);
 }
 
-/** Emits a process warning for a condition that does not stop locks but needs action. Warnings have documented codes. */
+/**
+ * Emits a process warning for a condition that does not prevent locking but needs action. Warnings have documented
+ * codes.
+ */
 export function warn(code: `HOLDFAST_${string}`, message: string, detail: string): void {
   process.emitWarning(message, { type: "HoldfastWarning", code, detail });
 }

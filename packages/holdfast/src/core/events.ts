@@ -1,5 +1,5 @@
 /**
- * The events of locks, published on diagnostics channels.
+ * Lock events, published on diagnostics channels.
  */
 import { type Channel, channel } from "node:diagnostics_channel";
 import { ClosedError, type Forced, type LossReason, type Pause, PausedError, StoreError } from "./errors.js";
@@ -26,10 +26,10 @@ import type { Moment } from "./time.js";
 // | `holdfast:inbox` | messages from the server stop reaching this process, or reach it again |
 // | `tracing:holdfast:once:…` | a call of `once` starts and ends; see packages/recipes/src/tracing.ts |
 // | `tracing:holdfast:lead:…` | a term of `lead` starts and ends; see packages/recipes/src/tracing.ts |
-// | `tracing:holdfast:cache:…` | a call of `get` of a cache starts and ends; see packages/recipes/src/tracing.ts |
+// | `tracing:holdfast:cache:…` | a call of a cache's `get` starts and ends; see packages/recipes/src/tracing.ts |
 // | `holdfast:idempotency` | a request with an `Idempotency-Key` has a response; see packages/http/src/events.ts |
 //
-// Lock names are application data: as metric labels they may create any number of time series.
+// Lock names are application data. Used as metric labels, they can create an unlimited number of time series.
 
 /** The members of every lock event. */
 export interface LockEvent {
@@ -48,7 +48,10 @@ export interface LockEvent {
 
 /** An event about one acquire call. */
 export interface CallEvent extends LockEvent {
-  /** The same object in all events of one call, and in no other event. Compare it; its content has no meaning. */
+  /**
+   * The same object in all events of one call, and in no other event. Compare it by identity; its content has no
+   * meaning.
+   */
   readonly call: object;
 }
 
@@ -66,11 +69,14 @@ export interface AcquireEvent extends CallEvent {
 export interface WaitEvent extends LockEvent {
   /** The call that waits; absent if the event concerns every call with this `owner` so far. */
   readonly call?: object | undefined;
-  /** True if the caller is in the server's queue; false if it gets no messages at present, and polls. */
+  /** True if the caller is in the server's queue; false if it currently gets no messages and polls. */
   readonly queued: boolean;
 }
 
-/** `holdfast:grant`. If no `holdfast:acquire` had the same `call`, the grant is part of another acquire, as in a multi-lock. */
+/**
+ * `holdfast:grant`. If no `holdfast:acquire` had the same `call`, the grant is part of another acquire, as in a
+ * multi-lock.
+ */
 export interface GrantEvent extends CallEvent {
   /** Fencing token of the lease. */
   readonly token: number;
@@ -103,7 +109,7 @@ export interface UngrantedEvent extends CallEvent {
   readonly outcome: UngrantedOutcome;
   /** Time from the call to its end, in ms. */
   readonly waitedMs: number;
-  /** The error that ended it; undefined if it timed out, did not wait, or passed. */
+  /** The error that ended the acquire; undefined if the acquire timed out, did not wait, or passed. */
   readonly error: unknown;
 }
 
@@ -148,7 +154,7 @@ export interface CommandEvent {
   readonly script: string;
   /** Time from the call to its end, in ms. */
   readonly durationMs: number;
-  /** Undefined if the server has replied. */
+  /** The error that the call failed with; undefined if it succeeded. */
   readonly error: unknown;
   /** The server at the end of the call; undefined if the client library does not report it, or if there are several. */
   readonly server: ServerAddress | undefined;
@@ -156,7 +162,7 @@ export interface CommandEvent {
 
 /** An action of this process on a lock that others hold or wait for. */
 export interface DeedEvent extends LockEvent {
-  /** Id of the client that acted, because all Holdfasts of a process publish on the same channels. */
+  /** Id of the client that acted. It is needed because all Holdfasts of a process publish on the same channels. */
   readonly clientId: string;
 }
 
@@ -184,7 +190,7 @@ export interface ResumeEvent extends DeedEvent {
   readonly key?: string | undefined;
   /** The pause that has ended. */
   readonly pause: Pause;
-  /** Name of the person or program that resumed it, as given. */
+  /** Name of the person or program that resumed the lock, as given. */
   readonly by: string;
   /** How long the lock was paused, in ms. */
   readonly pausedForMs: number;
@@ -192,11 +198,11 @@ export interface ResumeEvent extends DeedEvent {
   readonly waiterCount: number;
 }
 
-/** `holdfast:inbox`. Affects every lock that claims wait for over this connection. */
+/** `holdfast:inbox`. Affects every lock whose waiters get their messages over this connection. */
 export interface InboxEvent {
-  /** Id of the client whose connection it is. */
+  /** Id of the client that the connection belongs to. */
   readonly clientId: string;
-  /** The connection of that client; empty if it has only one. */
+  /** Identifies the connection; empty if the client has only one. */
   readonly connection: string;
   /** `deaf`: an echo did not arrive, so waiters poll and keep their places. `hears`: messages arrive again. */
   readonly state: "deaf" | "hears";
@@ -242,7 +248,9 @@ export interface PublishedLock {
   readonly mode?: "read" | "write" | undefined;
 }
 
-/** Returns the members of every lock event. Leaves out `mode` if it is undefined, because most locks have none. */
+/**
+ * Returns the members that all lock events have. Leaves out `mode` if it is undefined, because most locks have none.
+ */
 export function aboutLock({ kind, name: lockName, mode }: PublishedLock, owner: string): LockEvent {
   return mode === undefined ? { kind, lockName, owner } : { kind, lockName, owner, mode };
 }
@@ -284,12 +292,12 @@ export function publishAcquire(
 
 // --- Events about calls that end without a lease.
 
-/** A call that events report. */
+/** A call that events are published for. */
 export interface PublishedCall {
   readonly protocol: PublishedLock;
   readonly options: { readonly waitMs: number; readonly signal: AbortSignal | undefined };
   readonly runtime: Runtime;
-  /** Returns the claim that the call waits with. Called when the call has ended. */
+  /** Returns the claim that the call waited with. Called when the call has ended. */
   readonly claim: () => { readonly owner: string };
   /** Returns the start of the call, which identifies it in events. Called when the call has ended. */
   readonly startedAt: () => Moment;
@@ -301,7 +309,7 @@ interface Ends {
   readonly failed: (error: unknown) => void;
 }
 
-/** Wraps the callbacks so that they publish `holdfast:ungranted` first, if it has subscribers now. */
+/** Wraps the callbacks so that they publish `holdfast:ungranted` first, if that channel has subscribers now. */
 export function publishingEnds<Told extends Ends>(ends: Told, call: PublishedCall): Told {
   if (!channels.ungranted.hasSubscribers) return ends;
   const { waitMs, signal } = call.options;
@@ -347,8 +355,8 @@ function ungrantedOutcome(error: unknown): UngrantedOutcome {
 /**
  * Returns an id for a hold that is unique in this process and stays the same from its grant to its end.
  *
- * The id contains the token, because several leases of one claim may follow each other. For a read-write lock it does not contain
- * the token, because each lease has its own claim and an upgrade changes the token.
+ * The id contains the token, because several leases of one claim may follow each other. For a read-write lock it does
+ * not contain the token, because each lease has its own claim and an upgrade changes the token.
  */
 export function idOf({ lockName, owner, token, mode }: LockEvent & { readonly token: number }): string {
   return mode === undefined ? `${owner} ${token} ${lockName}` : `${owner} ${lockName}`;

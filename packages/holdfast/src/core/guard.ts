@@ -12,8 +12,8 @@ export interface Question {
   /** Asks the server. Resolves to undefined if the server may be used. @throws StoreError */
   ask(): Promise<Refusal | undefined>;
   /**
-   * How long a positive answer stays valid, in ms, before `Guard.renew` repeats the check. If undefined, it stays valid until the
-   * connection is lost.
+   * How long a positive answer stays valid, in ms; `Guard.renew` repeats the check. If undefined, the answer stays
+   * valid until the connection is lost, and the check is not repeated before that.
    */
   readonly countsForMs?: number | undefined;
 }
@@ -41,16 +41,16 @@ class ServerQuestion {
   /**
    * Whether the reply to a request must wait for the answer to this question.
    *
-   * In a cluster, a renewed question goes to its own slot. The server of that slot may be silent while the server of the request
-   * is not. So a renewed question delays no request while its last positive answer is valid, and delays only one request after
-   * that.
+   * In a cluster, a question that is renewed goes to its own slot. The server of that slot can be silent while the
+   * server of the request is not. So such a question delays no request while its last positive answer is valid. After
+   * that, it delays requests only until it has failed once.
    */
   get isAwaited(): boolean {
     if (this.isOpen) return false;
     return !this.isRenewed || (!this.#hasFailed && !this.#counts());
   }
 
-  /** Asks again. In the meantime the server still counts as checked if the last positive answer is valid. @throws StoreError */
+  /** Asks again. Until the reply arrives, the last positive answer still counts if it is valid. @throws StoreError */
   renew(): Promise<void> {
     if (!this.#counts()) this.isOpen = false;
     return this.ask();
@@ -124,13 +124,13 @@ export class Guard {
   }
 
   /**
-   * Called when the client record is refreshed. Repeats the questions whose answers are valid only for a limited time. Never
-   * rejects.
+   * Called when the client record is refreshed. Repeats the questions whose answers are valid only for a limited time.
+   * Never rejects.
    */
   renew(): void {
     for (const one of this.#asked.filter(({ isRenewed }) => isRenewed)) {
       const asking = one.renew().catch(() => {
-        // The server did not confirm it, so the next acquire asks again.
+        // The check failed, so the next acquire asks again.
         one.isOpen = false;
       });
       void asking.then(() => this.#update());
@@ -143,7 +143,7 @@ export class Guard {
    * `timeoutMs`.
    *
    * @throws the refusal; the caller must undo what the request did on the server
-   * @throws the errors of `send`; if the server was refused before, StoreError if it cannot be asked again
+   * @throws the errors of `send`; also StoreError if a server that was refused before cannot be asked again
    */
   async pass<Answer>(lockName: string, send: () => Promise<Answer>, timeoutMs: number): Promise<Answer> {
     const refusing = this.#asked.filter(({ refusal }) => refusal !== undefined);
@@ -159,7 +159,11 @@ export class Guard {
     return answer;
   }
 
-  /** Asks the open questions without a request, for requests that must not reach a refused server. @throws the refusal */
+  /**
+   * Asks the open questions before a request is sent, for requests that must not reach a refused server.
+   *
+   * @throws the refusal
+   */
   async check(lockName: string): Promise<void> {
     if (!this.#isOpen) await this.#ask();
     this.#refuse(lockName);
@@ -190,8 +194,8 @@ export class Guard {
   }
 }
 
-// --- Whether a server may evict locks. Every key of a lock has an expiry, so any policy other than `noeviction` may evict it
-// while the lock is held. Then the next acquire gets the lock too, and there are two holders.
+// --- Whether a server may evict locks. Every key of a lock has an expiry, so any policy other than `noeviction` can
+// evict it while the lock is held. Then the next acquire gets the lock too, and there are two holders.
 
 /** The settings that decide what a server does when its memory is full. */
 export interface MemoryPolicy {

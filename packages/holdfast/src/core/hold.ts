@@ -34,7 +34,9 @@ export interface HoldFacts {
   readonly mayStillRun: () => boolean;
   /** The claim, if it serves other callers after this lease. */
   readonly sharedClaim?: SharedClaim | undefined;
-  /** When the hold begins, if the clocks were just read. For short work, reading them again would cost noticeable time. */
+  /**
+   * When the hold begins, if the clocks were just read. For short work, reading them again would cost noticeable time.
+   */
   readonly heldFrom?: Moment | undefined;
 }
 
@@ -42,7 +44,7 @@ export interface HoldFacts {
  * A granted claim, kept alive until it is released or lost.
  *
  * Invariants:
- * - Only two things count as a loss: a reply that says so, and the end of validity.
+ * - Apart from `maxHoldMs` and `close`, the hold is lost only if a reply or message says so, or if its validity ends.
  * - Listeners are notified of a loss once.
  * - Ending the hold also ends its renewer.
  */
@@ -59,7 +61,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   #onSettled: ((how: Settled) => void) | undefined;
   #grant: Grant;
   readonly #renewer: Renewer;
-  /** Lost or given up. From then on this object sends nothing on its own. */
+  /** True once the hold is lost or its holder has ended it. From then on, this object sends nothing on its own. */
   #isOver = false;
   #isAbandoned = false;
   readonly #mayStillRun: () => boolean;
@@ -121,7 +123,9 @@ export class Hold implements Occupant, Holding, RenewedHold {
     return this.#options;
   }
 
-  /** The grant that the server compares with each request. It never changes, unless the kind can change what a claim holds. */
+  /**
+   * The grant that the server compares with each request. It changes only for kinds that can change what a claim holds.
+   */
   get grant(): Grant {
     return this.#grant;
   }
@@ -134,7 +138,9 @@ export class Hold implements Occupant, Holding, RenewedHold {
     return this.#token;
   }
 
-  /** From now on the hold may differ from its grant. If a failover loses the hold, it is not restored. */
+  /**
+   * Called before the hold can begin to differ from its grant. From then on, it is not restored if a failover loses it.
+   */
   changes(): void {
     this.#renewer.changes();
   }
@@ -170,7 +176,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
 
   /**
    * Ends a valid hold without a request: a script has already undone it, or another process continues it.
-   * @param how  how `close` reports it; `"lost"` is in neither of its lists
+   * @param how  how `close` reports the hold; with `"lost"`, the hold is in neither of its lists
    */
   end(how: Settled = "lost"): void {
     if (this.#isOver) return;
@@ -182,15 +188,18 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * Stops renewing the hold and watching for its expiry while a request that ends it is in flight. Otherwise, a renewal would
-   * report that end as a loss.
-   * The hold can still be extended if that request reports that it is lost.
+   * Stops renewing the hold and watching for its expiry while a request that ends it is in flight. Otherwise, a renewal
+   * would report that end as a loss. If that request shows that the server lost the hold, `extend` can still restore
+   * it.
    */
   rest(): void {
     this.#renewer.rest();
   }
 
-  /** The holder ends a valid hold. A second copy of the grant's message that arrives late must not release it first. */
+  /**
+   * Called when the holder ends a valid hold, so that a late second copy of the grant's message does not release it
+   * first.
+   */
   #forgetCopies(): void {
     this.#session.handedOver(this.#grant.claim, this.#grant.token);
   }
@@ -209,8 +218,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * Undoes the effect of a request of the claim that may still be running. Call it only after a script has undone the hold:
-   * then no caller uses a later grant to the claim.
+   * Undoes the effect of a request of the claim that may still be running. Call it only after a script has undone the
+   * hold, because then no caller uses a later grant to the claim.
    */
   undoLateRequests(): void {
     if (!this.#isUnclear()) return;
@@ -232,7 +241,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   handOver(): ExportedLease {
     const { kind, name, exported } = this.#protocol;
     if (exported === undefined) throw new UnsupportedError(name, `A lease of a ${kind} cannot be exported.`);
-    // The adopting process may take up to a full lease length, so confirm a provisional grant now.
+    // The other process may take up to a full lease length to adopt the lease, so confirm a provisional grant now.
     this.#renewer.confirm();
     const exportedLease = describeExport(
       this.#protocol,
@@ -246,15 +255,15 @@ export class Hold implements Occupant, Holding, RenewedHold {
     return exportedLease;
   }
 
-  /** Like `giveBack`. After `close` it only reports how that ended. */
+  /** Like `giveBack`, but after `close` it only reports how the close ended. */
   async release(isValid: boolean = this.validForMs() > 0): Promise<Ended> {
-    // `close` has stopped waiting for this hold, and the lease expires.
+    // `close` has stopped waiting for this hold and left the lease to expire.
     if (this.#isAbandoned) return "claimed";
     if (this.#givenBack !== undefined) {
       if (await this.#givenBack) return "released";
       // For a lease that is kept until its work ends, `close` sent no request.
       const isAsked = this.#protocol.isKept?.(this.owner) !== true;
-      const cause = new Error(`this Holdfast was closed${isAsked ? " while the server did not reply" : ""}`);
+      const cause = new Error(`this Holdfast was closed${isAsked ? " before the server replied" : ""}`);
       throw new StoreError(this.lockName, { mayHaveRun: isAsked, transient: isAsked, cause });
     }
     const isLate = !isValid;
@@ -279,7 +288,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
       mayStillRun: () => this.#isUnclear(),
       reclaim: () => this.#renewer.reclaim(this.leaseMs, this.#session.commandTimeoutMs),
     };
-    // This request is sent before the other callers request a new claim, so that the new claim does not queue behind this one.
+    // This request is sent before the other callers request a new claim, so that the new claim does not queue behind
+    // this one.
     const ending = isLate ? giveBackLate(given) : giveBack(given);
     const onSettled = this.#onSettled;
     if (onSettled !== undefined) {
@@ -297,7 +307,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   recheck(): void {
-    // A holder learns of other changes from the replies to its renewals.
+    // A message that only recalls a shared claim needs no check. Otherwise, the reply to a renewal shows what has
+    // changed.
     if (this.#sharedClaim?.recalled?.() !== true) this.#renewer.check();
   }
 
@@ -315,8 +326,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   listening(): void {
-    // If the lock was force-released before the subscription, the message was missed. That can happen within the first
-    // millisecond.
+    // If the lock was force-released before the subscription, the message was missed. That can happen even if the hold
+    // began less than a millisecond ago.
     if (this.heldMs() > 0) this.#renewer.renewNow("inbox");
   }
 
@@ -338,7 +349,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
       this.#onSettled = resolve;
       for (const listener of this.#lossListeners ?? []) listener("closing");
       if (this.#sharedClaim === undefined) return;
-      // The callers that are next to hold the claim stop waiting for it, and the batch no longer confirms it.
+      // The remaining callers of the batch stop waiting for this claim. The batch no longer confirms it, so the renewer
+      // does.
       this.#sharedClaim.over();
       this.#renewer.check();
     });
@@ -366,7 +378,9 @@ export class Hold implements Occupant, Holding, RenewedHold {
     await this.#givenBack;
   }
 
-  /** The claim with its longest lease, because the cleanup continues for as long as the lease on the server may last. */
+  /**
+   * The claim with its longest lease, because the cleanup continues for as long as the lease on the server may last.
+   */
   #claimAsExtended(): Claim {
     const { claim } = this.#grant;
     const { longestMs } = this.#renewer.validity;
@@ -425,6 +439,9 @@ export interface SharedClaim {
    */
   recalled?(): boolean;
 
-  /** The claim was released, lost, or handed over to another process. Callers that still wait for it need another claim. */
+  /**
+   * Called when the claim was released, lost, or handed over to another process. Callers that still wait for it need
+   * another claim.
+   */
   over(): void;
 }

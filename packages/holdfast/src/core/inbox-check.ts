@@ -16,9 +16,9 @@ import { type Moment, now } from "./time.js";
 // places in the queue and poll, and Holdfast replaces the connection.
 //
 // Invariants:
-// - Without waiters and retained claims no check begins.
+// - No check begins unless claims wait or are retained.
 // - A stalled server, a frozen process or a lost reply never counts as a failed check.
-// - A connection is replaced at most once in `REOPEN_EVERY_MS`.
+// - A connection is replaced at most once every `REOPEN_EVERY_MS`.
 
 /** A re-check of a waiter also checks its connection if the connection has delivered no message for this many ms. */
 const STALE_MS = 2_500;
@@ -27,8 +27,8 @@ const FRESH_MS = 1_000;
 /** How long an echo may take after the reply of the script that sent it, in ms. */
 const ECHO_MS = 1_000;
 /**
- * If a check takes longer than this many ms, its timer was lost, for example because a test faked the timers and then restored
- * them.
+ * If a check takes longer than this many ms, its timer was lost, for example because a test faked the timers and then
+ * restored them.
  */
 const LOST_MS = 60_000;
 /** If a timer fires more than this many ms late, the event loop was blocked, so the message may be delayed too. */
@@ -136,7 +136,7 @@ export class InboxCheck {
     if (isQuiet && this.#elapsedMs(this.#checkedAt) > STALE_MS) this.#check();
   }
 
-  /** Called when a re-check finds a grant, because the message of that grant may be lost. */
+  /** Called when a re-check finds a grant, because the message of that grant may have been lost. */
   missed(): void {
     if (this.#elapsedMs(this.#heardAt) > FRESH_MS && this.#elapsedMs(this.#checkedAt) > FRESH_MS) this.#check();
   }
@@ -182,7 +182,7 @@ export class InboxCheck {
     void outsideRequests(ask);
   }
 
-  /** Waits once more if the timer was late, because the message may have been delayed too. */
+  /** Waits for the echo, and waits once more if the timer was late, because the message may have been delayed too. */
   #await(delayMs: number): void {
     const { runtime } = this.#facts;
     const startedAt = now(runtime);
@@ -252,8 +252,8 @@ export class InboxCheck {
   }
 
   /**
-   * The elapsed time on whichever clock shows more: the monotonic clock may stop on a suspended host, and the wall clock
-   * may be set back.
+   * The elapsed time on whichever clock shows more: the monotonic clock may stop on a suspended host, and the wall
+   * clock may be set back.
    */
   #elapsedMs(since: Moment): number {
     const { monotonicMs, wallMs } = now(this.#facts.runtime);
@@ -344,7 +344,7 @@ export class Reconnects {
       this.#notify();
     } else if (!this.#timer.isRunning) {
       this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, PAUSE_MIN_MS), PAUSE_MAX_MS);
-      // Jitter, so that processes do not all ask at the same moment.
+      // Add jitter so that processes do not all ask at the same moment.
       this.#timer.start(this.#pauseMs * (0.5 + this.#runtime.random() / 2));
     }
   }

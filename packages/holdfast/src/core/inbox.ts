@@ -13,8 +13,8 @@ const SIZE = 4_096;
  * A map with rising numbers as keys, for many short-lived entries.
  *
  * A Map that gains and loses an entry per acquire leaves a chain of old tables, which the garbage collector frees late
- * (measured: 5 to 7 µs of 46 per acquire and release). So entries go into a ring, because most are deleted before
- * another number needs their place. The few remaining ones go into a Map.
+ * (measured: 5 to 7 of the 46 µs that an acquire and a release take). So entries go into a ring, where most are deleted
+ * before another number needs their place. An entry whose place is still taken goes into a Map.
  */
 export class Registry<Value> {
   readonly #numbers = new Float64Array(SIZE);
@@ -69,13 +69,14 @@ export class Registry<Value> {
 
 // --- The client's inbox: one channel on which the server pushes grants and notices to this process.
 //
-// A message only reports a fact that the server stores. If it is lost, the waiter learns the fact later, from a re-check.
-// Holdfast accepts a grant without asking the server, because asking would cost a round trip per hand-over. So a client
-// that may publish to this channel, whose name cannot be guessed, is trusted as much as one that may write the keys.
+// A message only reports a fact that the server stores. If it is lost, the waiter learns the fact later, from a
+// re-check. Holdfast accepts a grant without asking the server, because asking would cost a round trip per hand-over.
+// So a client that can publish to this channel, whose name cannot be guessed, is trusted as much as one that can write
+// the keys.
 
 /** A receiver of messages: a claim that waits, holds, or is being cleaned up. */
 export interface Recipient {
-  /** The server granted the claim at `grantedAtUs`, its own time in µs since 1970. */
+  /** The server granted the claim at `grantedAtUs`, which is server time in µs since 1970. */
   granted(token: number, grantedAtUs: number, slots: readonly number[]): void;
   /** The state of the claim may have changed, so the recipient asks the server. */
   recheck(): void;
@@ -84,7 +85,8 @@ export interface Recipient {
 }
 
 /**
- * The message of a forced release. Its `by` and `reason` have at most 256 bytes each, percent-encoded by `forcedNote`.
+ * The message of a forced release. Its `by` and `reason` have at most 256 bytes each before `forcedNote`
+ * percent-encodes them.
  */
 const FORCED = /^-(\d{1,16})(?: ([!%'-*.\w~-]{0,768})\/([!%'-*.\w~-]{0,768}))?$/;
 
@@ -140,8 +142,8 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
   }
 
   /**
-   * True if this client cannot subscribe, at present or ever. Kinds that serve only waiters with a counted subscriber must serve
-   * it anyway.
+   * True if this client cannot subscribe, at present or ever. Kinds that serve only waiters with a counted subscriber
+   * must serve this client anyway.
    */
   get isDeaf(): boolean {
     return this.unsupported || (this.#isForbidden && this.#inbox === undefined);
@@ -238,8 +240,8 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
 }
 
 /**
- * How long an unused slot inbox stays open, in ms. This is longer than the time between two re-checks, but short enough to keep a
- * long-lived process from accumulating an inbox for each name that it ever used.
+ * How long an unused slot inbox stays open, in ms. This is longer than the time between two re-checks, but short enough
+ * to keep a long-lived process from accumulating an inbox for each name that it ever used.
  */
 const KEEP_MS = 30_000;
 

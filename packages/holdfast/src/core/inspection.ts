@@ -23,7 +23,8 @@ export interface Inspection {
   /** The first 100 claims in the queue, next one first. */
   readonly waiters: readonly WaitingClaim[];
   /**
-   * The pause of the lock; undefined if it is not paused. Claims in `holders` were granted before the pause and continue.
+   * The pause of the lock; undefined if it is not paused. Claims in `holders` were granted before the pause and keep
+   * their leases.
    */
   readonly pause: Pause | undefined;
 }
@@ -86,7 +87,7 @@ export async function firstHolder(session: Session, state: State | undefined): P
   return description;
 }
 
-/** Adds the process to a hold, if the client's record can be read within 200 ms. Never rejects. */
+/** Describes a holder, with its process if the client's record can be read within 200 ms. Never rejects. */
 export async function describeHolder(session: RecordReader, holder: HolderState): Promise<Holder> {
   return toHolder(holder, await identify(session, parseOwner(holder.owner)?.clientId ?? ""));
 }

@@ -16,7 +16,8 @@ export interface LockKeys {
   /** The key that stores the lock. */
   readonly lock: string;
   /**
-   * The base of the other keys, which add a suffix such as `:queue`. Equal to `lock`, unless the user chose that key.
+   * The base of the other keys, which add a suffix such as `:queue`. Equal to `lock`, unless the user chose the key of
+   * the lock.
    */
   readonly base: string;
 }
@@ -38,14 +39,14 @@ export function lockKeys(prefix: string, kind: string, name: string): LockKeys {
  * Returns the keys of a lock with a given main key, which clients of other libraries can share.
  *
  * The other keys must be in the slot of that key. So they contain its hash tag or, if it has none, the whole key as
- * tag.
+ * their tag.
  */
 export function mappedKeys(prefix: string, kind: string, key: string): LockKeys {
   const tag = /\{([^}]+)\}/.exec(key)?.[1] ?? key;
   return {
     lock: key,
     tag,
-    // Two different suffixes, because the keys `a` and `{a}` are two locks.
+    // The two bases differ, because the keys `a` and `{a}` are two different locks.
     base: tag === key ? `${prefix}:${kind}:mapped:{${key}}` : `${prefix}:${kind}:mapped-tag:${key}`,
   };
 }

@@ -1,5 +1,5 @@
 /**
- * The lease: what a caller holds. hold.ts keeps it alive; this file is the caller's view.
+ * The lease, as its holder sees it. hold.ts keeps it alive.
  */
 import type { Forced, LossReason, OverReason } from "./error-messages.js";
 import { LeaseLostError } from "./errors.js";
@@ -8,14 +8,14 @@ import { checkLeaseMs } from "./options.js";
 import type { Grant, LockProtocol, NotHeld } from "./protocol.js";
 import type { Validity } from "./time.js";
 
-/** How a lease ended: released in time, or already over, but harmlessly, because no one else was granted the lock. */
+/** How a lease ended: it was released in time, or it had expired but no one else was granted the lock. */
 export type ReleaseOutcome = "released" | "expired-unclaimed";
 
 /**
  * A lock held for a limited time. Only a lease can be extended or released.
  *
- * When the work is done, call `release` or dispose the lease. Until then, Holdfast renews it for as long as the process lives
- * and uses it. If the process crashes, the server ends the lease after `leaseMs`.
+ * When the work is done, call `release` or dispose the lease. Until then, Holdfast renews it for as long as the process
+ * runs, unless `renew` is false. If the process crashes, the server ends the lease after `leaseMs`.
  *
  * @example
  * await using lease = await holdfast.mutex("order:42").acquire({ leaseMs: 10_000 });
@@ -63,15 +63,17 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * Aborts once, with a LeaseLostError as its reason, when the lease is lost. That is when `validForMs` becomes 0, which is
-   * before the server can grant the lock to someone else.
+   * Aborts once, with a LeaseLostError as its reason, when the lease is lost. From then on, `validForMs` returns 0.
+   * Unless the lock was force-released or the server lost the lease, the signal aborts before the server can grant the
+   * lock to someone else.
    *
-   * If this process was paused, the signal cannot abort before the process runs again. If the host was suspended or its wall
-   * clock was set forward, the signal aborts at most 1 s after the process continues, plus any delay of timers. `assertHeld`
-   * and `validForMs` are correct immediately, and make the signal abort.
+   * If this process was paused, the signal cannot abort before the process runs again. If the host was suspended or its
+   * wall clock was set forward, the signal aborts at most 1 s after the process continues, plus any timer delay.
+   * `assertHeld` and `validForMs` are correct immediately. If the lease has expired, calling either of them aborts the
+   * signal.
    *
-   * `release` does not abort the signal. If the error's `reason` is `closing`, the lease is not lost yet: this Holdfast is
-   * closing and waits up to its grace period for the work to end.
+   * `release` does not abort the signal. If the error's `reason` is `closing`, the lease is not lost yet: this Holdfast
+   * is closing and waits up to its grace period for the work to end.
    */
   get signal(): AbortSignal {
     // The signal is created on demand because on some runtimes it costs more than the rest of an acquire.
@@ -83,8 +85,9 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * How long the holder may rely on the lease from now, in ms; 0 when it is over. It is computed from the monotonic clock and
-   * the wall clock, whichever gives less. It is correct even directly after a pause of the process, before any timer has run.
+   * How long the holder may rely on the lease from now, in ms; 0 when it is over. Each call reads both the monotonic
+   * clock and the wall clock, and returns the smaller result. So it is correct even right after the process was paused,
+   * before any timer has run.
    */
   validForMs(): number {
     return this.#over === undefined ? this.#holding.validForMs() : 0;
@@ -104,23 +107,26 @@ export class Lease implements AsyncDisposable {
    *
    * @param leaseMs  whole milliseconds, 100 to 31,536,000,000
    * @throws LeaseLostError  the lease is over; someone else may hold the lock
-   * @throws StoreError      the outcome is unknown; assume that the lease ends when it would have ended without this call
+   * @throws StoreError      the outcome is unknown; assume that the lease ends when it would have ended without this
+   *                         call
    */
   async extend(leaseMs: number): Promise<void> {
     checkLeaseMs(leaseMs);
     this.assertHeld();
     const outcome = await this.#holding.extend(leaseMs);
     if (outcome !== "extended") throw this.#lost ?? this.#error(this.#over ?? "expired");
-    // The lease may have ended here while the reply was on its way. The holder was notified of the loss, so it stays lost.
+    // The lease may have ended in this process while the reply was on its way. The holder was notified of the loss, so
+    // the lease stays lost.
     this.assertHeld();
   }
 
   /**
-   * Releases the lock and grants it to the next waiter. A second call returns the outcome of the first. If the next caller of a
-   * shared claim takes over, no request is sent: as far as this process knows, the lease was still valid.
+   * Releases the lock and grants it to the next waiter. A second call returns the outcome of the first. If another
+   * caller in this process shares the claim and takes over, no request is sent. The outcome then only means that the
+   * lease was still valid as far as this process knows.
    *
-   * @returns `"released"`; or `"expired-unclaimed"` if the lease was over but the lock has not been granted to anyone since, so
-   *          no harm was done
+   * @returns `"released"`; or `"expired-unclaimed"` if the lease was over but the lock has not been granted to anyone
+   *          since, so no harm was done
    * @throws LeaseLostError  the lease was over; the work may have overlapped with another holder's
    * @throws StoreError      the outcome is unknown; the lease expires after `leaseMs` at the latest
    */
@@ -135,8 +141,8 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * Ends this lease in this process and returns it as plain JSON. Another process can continue it with `holdfast.adopt`, with
-   * the same token. Until then the lease is not renewed.
+   * Ends this lease in this process and returns it as plain JSON. Another process can continue it with
+   * `holdfast.adopt`, with the same token. Until then the lease is not renewed.
    *
    * @throws LeaseLostError    the lease is over
    * @throws UnsupportedError  leases of this kind cannot move to another process
@@ -215,8 +221,8 @@ export class Lease implements AsyncDisposable {
 export type Ended = "released" | NotHeld;
 
 /**
- * The hold behind a lease: a hold of one claim, or several holds that count as one. It keeps itself alive until it is released,
- * ended or lost.
+ * The hold behind a lease: a hold of one claim, or several holds that count as one. It keeps itself alive until it is
+ * released, ended or lost.
  */
 export interface Holding {
   readonly kind: string;
@@ -230,10 +236,13 @@ export interface Holding {
   /** Length of the lease that a renewal asks for, in ms. */
   readonly leaseMs: number;
 
-  /** How long the holder may rely on it from now, in ms; 0 when it is over. If it has expired, the call reports the loss. */
+  /**
+   * How long the holder may rely on the lease from now, in ms; 0 when it is over. If it has expired, this call reports
+   * the loss.
+   */
   validForMs(): number;
 
-  /** How long it has been held, in ms. */
+  /** How long the lock has been held, in ms. */
   heldMs(): number;
 
   /** Renews the lease with another length in ms, which later renewals keep. @throws StoreError */
@@ -242,16 +251,20 @@ export interface Holding {
   /** Releases the lock. @param isValid  whether `validForMs` was above 0 just now @throws StoreError */
   release(isValid?: boolean): Promise<Ended>;
 
-  /** Ends it without a request and describes it, so that another process can continue it. @throws UnsupportedError */
+  /**
+   * Ends the hold without a request and describes it, so that another process can continue it.
+   *
+   * @throws UnsupportedError
+   */
   handOver(): ExportedLease;
 
-  /** Calls `listener` once when it is lost, or immediately if it was lost before. */
+  /** Calls `listener` once when the hold is lost, or immediately if it is already lost. */
   onLost(listener: LossListener): void;
 }
 
 /**
- * Called once when the holding is lost, with the details if it was force-released. May be called before that with `closing`:
- * then the holding is not lost, but must end soon.
+ * Called once when the hold is lost, with the details if it was force-released. Can also be called earlier with
+ * `closing`, which means that the hold is not lost yet but must end soon.
  */
 export type LossListener = (reason: LossReason, forced?: Forced) => void;
 
@@ -269,7 +282,7 @@ export interface ExportedLease {
   readonly owner: string;
   /** Fencing token of the lease. */
   readonly token: number;
-  /** Last token that its claim has reserved; absent if that is `token`. */
+  /** Last token that the claim has reserved; absent if it equals `token`. */
   readonly reservedTo?: number | undefined;
   /** Length of the lease that renewals ask for, in ms. */
   readonly leaseMs: number;
@@ -281,7 +294,7 @@ export interface ExportedLease {
   readonly slots?: readonly number[] | undefined;
   /** The `value` of a leader; absent for all other kinds. */
   readonly value?: string | undefined;
-  /** Side of a read-write lock that it holds; absent for all other kinds. */
+  /** Side of a read-write lock that the lease holds; absent for all other kinds. */
   readonly mode?: "read" | "write" | undefined;
 }
 
@@ -318,12 +331,14 @@ export function describeExport(
 }
 
 /**
- * Sends a request that only the holder of a lease may make. If the server replies that the lease is not held, a failover may
- * have lost it. Then this function renews the lease, which restores it if possible, and sends the request once more.
+ * Sends a request that only the holder of a lease may make. If the server replies that the lease is not held, a
+ * failover may have lost it. In that case, this function renews the lease, which restores it if possible, and sends the
+ * request once more.
  *
  * @param ask        sends the request; if sent twice, it counts once as long as the server knows the holder
  * @param isRefused  whether a reply says that the lease is not held
- * @returns the last reply; if that is also a refusal, it has another cause, because the renewal showed that the lease is held
+ * @returns the last reply; if that is also a refusal, it has another cause, because the renewal showed that the lease
+ *          is held
  * @throws LeaseLostError  the lease is over and cannot be restored
  * @throws StoreError      from `ask`; or it is unknown whether the lease was restored, and nothing was done
  */

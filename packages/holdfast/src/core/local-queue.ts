@@ -14,15 +14,23 @@ import type { Session } from "./session.js";
 import { type DeadlineEnd, now } from "./time.js";
 import { Waiter } from "./waiter.js";
 
-/** Idle queues are kept for up to this many locks: creating and removing one per acquire costs more than the acquire itself. */
+/**
+ * Idle queues are kept for up to this many locks: creating and removing one per acquire costs more than the acquire
+ * itself.
+ */
 const KEPT = 1_024;
-/** If one lock has this many queues, a new one replaces the idle ones, because each acquire may have a new label. */
+/**
+ * If one lock has this many queues, a new queue replaces the idle ones. Otherwise, callers that use a new label for
+ * each acquire would leave an idle queue behind each time.
+ */
 const KEPT_OF_ONE = 4;
 
 /** The local queues of one Holdfast. Callers share a queue if they can share a claim. */
 export class LocalQueues {
   readonly #session: Session;
-  /** The queues by the key of their lock. A lock has one queue unless its callers use different lease lengths or labels. */
+  /**
+   * The queues by the key of their lock. A lock has one queue unless its callers use different lease lengths or labels.
+   */
   #byKey = new Map<string, readonly LocalQueue[]>();
   #tidyAt = KEPT;
 
@@ -55,25 +63,25 @@ function busyOf(queues: readonly LocalQueue[]): readonly LocalQueue[] {
 }
 
 /**
- * The callers of one process that want the same lock. They share one claim, and its lease passes from one caller to the next
- * without a round trip.
+ * The callers of one process that want the same lock. They share one claim, and its lease passes from one caller to the
+ * next without a round trip.
  *
- * The claim is in the server's queue on behalf of all callers that wait here. When it is granted, the callers that were already
- * waiting form its batch: at most 32, or 128 if many callers wait. They hold the lock one after the other, each with its own
- * token from the tokens that the grant reserves. Later callers wait for the next claim, which joins the queue immediately. So
- * other processes are served after one batch, and a batch that takes too long is stopped.
+ * The claim is in the server's queue on behalf of all callers that wait here. When it is granted, the callers that were
+ * already waiting form its batch: at most 32, or 128 if many callers wait. They hold the lock one after the other, each
+ * with its own token from the tokens that the grant reserves. Later callers wait for the next claim, which joins the
+ * queue immediately. So other processes are served after one batch. A batch that takes too long is stopped.
  *
  * Invariants:
- * - A batch contains only callers that called before the server made the grant. So a token is never older than one that its
- *   caller may already know.
+ * - A batch contains only callers that called before the server made the grant. So a token is never older than one that
+ *   its caller may already know.
  * - A lease begins only while the claim is valid.
- * - If callers wait and no claim is pending, a claim is requested for the first caller in line. It serves that caller even if the
- *   clocks jump.
+ * - If callers wait and no claim is pending, a claim is requested for the first caller in line. That claim serves the
+ *   caller even if the clocks jump.
  *
  * The idea comes from cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  *
- * There is one queue for each combination of lock, name, lease length, label and `throughPause`, because a claim has one of
- * each and errors contain the name.
+ * There is one queue for each combination of lock, name, lease length, label and `throughPause`, because a claim has
+ * one of each and errors contain the name.
  */
 export class LocalQueue {
   readonly #session: Session;
@@ -86,7 +94,10 @@ export class LocalQueue {
   /** Waiting callers that joined a claim of a paused lock, until it is known whether the lock is still paused. */
   readonly #newcomers: Caller[] = [];
   #waiter: Waiter | undefined;
-  /** The caller for which the pending claim was requested. It certainly called before the grant, even if the clocks disagree. */
+  /**
+   * The caller for which the pending claim was requested. It certainly called before the grant, even if the clocks
+   * disagree.
+   */
   #asker: Caller | undefined;
   #batch: Batch | undefined;
   /** The claim of the last grant, if it may be retained. */
@@ -135,17 +146,17 @@ export class LocalQueue {
       this.#newcomers.push(caller);
       if (this.#newcomers.length === 1) void this.#refuseIfPaused();
     }
-    // Before the first reply, which takes at most `commandTimeoutMs`, only a deadline within that time needs a timer, as for a
-    // single caller.
+    // The first reply takes at most `commandTimeoutMs`. Until it arrives, only a deadline within that time needs a
+    // timer. So callers time out as they do without a local queue.
     if (this.#waiter?.isAnswered === true) caller.deadline.start();
     else if (options.waitMs <= this.#session.commandTimeoutMs) caller.deadline.start(SHORTEST_CALL_MS);
   }
 
   /**
-   * Refuses new callers if the lock is still paused. The pending claim keeps its place during a pause, but callers that come
-   * after the pause began have no place to keep. The pause may have ended since the last reply; then they may stay.
+   * Refuses new callers if the lock is still paused. The pending claim keeps its place during a pause, but callers that
+   * come after the pause began have no place to keep. If the pause has ended since the last reply, they may stay.
    *
-   * Only one request runs at a time. Callers that come while it runs need the reply to the next one.
+   * Only one request runs at a time. Callers that come while it runs wait for the reply to the next request.
    */
   async #refuseIfPaused(): Promise<void> {
     while (this.#newcomers.length > 0) {
@@ -164,7 +175,7 @@ export class LocalQueue {
   /**
    * Creates a claim and its waiter for all waiting callers. Returns undefined if a claim can no longer be created.
    *
-   * @param keepsPlace  whether the callers have waited before, so that a pause does not refuse them
+   * @param keepsPlace  whether the callers were already waiting, so that a pause does not refuse them
    */
   #newWaiter(asker: Caller, keepsPlace = false): Waiter | undefined {
     const { protocol, options } = asker;
@@ -221,8 +232,8 @@ export class LocalQueue {
     this.#isCrowd = isCrowd(served, granted.claim.amount);
     const callers = this.#waiting.splice(0, served);
     this.#asker = undefined;
-    // This grant shows that the previous claim has ended. Its holder may not have noticed yet. When it does, its batch may
-    // return callers to this queue.
+    // This grant shows that the previous claim has ended. Its holder may not have noticed yet. When it does, its batch
+    // may return callers to this queue.
     if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);
     this.#retained = (protocol.retain as Retention | undefined)?.keep(
       this.#session,
@@ -233,8 +244,8 @@ export class LocalQueue {
     );
     if (this.#serve(granted, callers)) {
       this.#lastClaim = granted.claim;
-      // If the first reply was the grant, no deadline timer runs yet. The waiter no longer keeps the process alive, so the
-      // callers must.
+      // If the first reply was the grant, no deadline timer runs yet. The waiter no longer keeps the process alive, so
+      // the callers must.
       for (const caller of callers) if (!caller.hasLeft) caller.deadline.stay();
     } else {
       // All callers that this grant could serve have left.
@@ -286,7 +297,11 @@ export class LocalQueue {
     }
   }
 
-  /** Removes a caller from the queue. @returns the waiter of its pending claim; also as `last` if no other caller needs it */
+  /**
+   * Removes a caller from the queue.
+   *
+   * @returns the waiter of its pending claim; the same waiter as `last` if no other caller needs it
+   */
   #take(caller: Caller): { readonly waiter?: Waiter | undefined; readonly last?: Waiter | undefined } {
     caller.leave();
     const at = this.#waiting.indexOf(caller);

@@ -20,8 +20,8 @@ import type { LockProtocol } from "./protocol.js";
 import type { Session } from "./session.js";
 
 /**
- * Which holder to force-release, and the details to send to it. Identify the holder by `owner`, by `token`, or by both, as
- * `inspect` shows them.
+ * Which holder to force-release, and the details to send to it. Identify the holder by `owner`, by `token`, or by both,
+ * as `inspect` shows them.
  */
 export interface ForceReleaseOptions {
   /** Owner id of the holder. */
@@ -43,8 +43,8 @@ export interface LockParts<Held extends Lease> {
 }
 
 /**
- * A named lock. It has no state in this process: it is only a name and a connection to the server. Any number of objects for
- * the same lock may exist. `acquire` returns a lease, and only that lease can be extended or released.
+ * A named lock. It has no state in this process: it is only a name and a connection to the server. Any number of
+ * objects for the same lock can exist. `acquire` returns a lease, and only that lease can be extended or released.
  */
 export class Lock<Held extends Lease = Lease> {
   /** Name of the lock. */
@@ -58,7 +58,10 @@ export class Lock<Held extends Lease = Lease> {
   /** @internal */
   protected readonly make: MakeLease<Held>;
 
-  /** Where callers of one process share a claim; undefined for kinds whose callers do not share one. @internal */
+  /**
+   * The queues in which callers of this process share claims; undefined for kinds whose callers do not share them.
+   * @internal
+   */
   protected readonly localQueues: LocalQueues | undefined;
 
   /** Create locks with the factory methods of a Holdfast. @internal */
@@ -85,11 +88,12 @@ export class Lock<Held extends Lease = Lease> {
   /**
    * Waits until the lock is free, then acquires it.
    *
-   * Takes one round trip if the lock is free. Otherwise the caller joins the queue, and the server notifies it when it gets the
-   * lock.
+   * Takes one round trip if the lock is free. Otherwise the caller joins the queue, and the server notifies it when it
+   * gets the lock.
    *
    * @returns a lease whose token is higher than every earlier token for this name
-   * @throws AcquireTimeoutError  the lock was not free within `waitMs`; nothing is held; the error names the holder if known
+   * @throws AcquireTimeoutError  the lock was not free within `waitMs`; nothing is held; the error names the holder if
+   *                              known
    * @throws PausedError          the lock is paused; nothing is held; the error says who paused it, why and until when
    * @throws StoreError           the server did not reply; anything that it granted is released or expires
    * @throws EvictionError        the server may evict locks, and you did not allow that; nothing is held
@@ -121,8 +125,8 @@ export class Lock<Held extends Lease = Lease> {
   }
 
   /**
-   * Acquires the lock, runs `work`, and releases the lock. Prefer it to `acquire` because it always releases. The
-   * `release` option says whether it awaits the release.
+   * Acquires the lock, runs `work`, and releases the lock. Prefer `run` to `acquire`, because `run` always releases the
+   * lock. The `release` option says whether `run` awaits the release.
    *
    * @returns what `work` returned
    * @throws what `work` threw; this takes precedence over the errors below
@@ -133,16 +137,21 @@ export class Lock<Held extends Lease = Lease> {
     return run(this.session, work, options, (given) => this.acquire(given));
   }
 
-  /** Returns who holds the lock, since when and for how long, and who waits. Read-only. @throws StoreError, ClosedError */
+  /**
+   * Returns who holds the lock, since when and for how much longer, and who waits. Read-only.
+   *
+   * @throws StoreError, ClosedError
+   */
   inspect(): Promise<Inspection> {
     return inspect(this.session, this.protocol);
   }
 
   /**
-   * Force-releases the lock from a specific holder, identified as `inspect` shows it. Meant for operators, not for programs.
+   * Force-releases the lock from a specific holder, identified as `inspect` shows it. Meant for operators, not for
+   * programs.
    *
-   * The next waiter gets the lock immediately. If the holder can be reached, its signal aborts immediately, and its error
-   * carries `by` and `reason`, at most 256 bytes each. This method does not end a pause; use `resume` for that.
+   * The next waiter gets the lock immediately. If the holder can be reached, its signal aborts immediately, and its
+   * error carries `by` and `reason`, at most 256 bytes each. This method does not end a pause; use `resume` for that.
    *
    * @returns false if the lock is free or someone else holds it now; then nothing was done. A caller that shares the
    *          holder's claim (see `fairness`) and has taken it over counts as the same holder.
@@ -167,7 +176,8 @@ export class Lock<Held extends Lease = Lease> {
     const whom = { owner, token, note: forcedNote(forced) };
     const isReleased = await this.protocol.forceRelease(whom, this.session.commandTimeoutMs);
     if (!isReleased && reconnects !== this.session.commandReconnects) {
-      // After a reconnect the client may have sent the request twice. Then this may be the reply to the second copy.
+      // After a reconnect the client may have sent the request twice. In that case, this may be the reply to the second
+      // copy.
       throw unknownOutcome(
         this.name,
         "the connection was lost, and an earlier copy of the request may have released it",

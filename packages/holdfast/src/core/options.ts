@@ -23,8 +23,8 @@ export interface TryAcquireOptions {
   readonly renew?: boolean | undefined;
 
   /**
-   * Maximum time to hold the lock. After that, the lease counts as lost and is no longer renewed. A smaller value ends the
-   * hold of a hung holder sooner. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
+   * Maximum time to hold the lock. After that, the lease counts as lost and is no longer renewed. A smaller value ends
+   * the hold of a hung holder sooner. Whole milliseconds, 100 to 31,536,000,000, or Infinity.
    * @default Infinity
    */
   readonly maxHoldMs?: number | undefined;
@@ -36,8 +36,8 @@ export interface TryAcquireOptions {
 /** Options of `acquire` and `run`. */
 export interface AcquireOptions extends TryAcquireOptions {
   /**
-   * Maximum time to wait. A longer wait tolerates more contention; a shorter one fails sooner. 0 makes one attempt; Infinity
-   * never gives up. Milliseconds, 0 or more.
+   * Maximum time to wait. A longer wait tolerates more contention; a shorter one fails sooner. 0 makes one attempt;
+   * Infinity never gives up. Milliseconds, 0 or more.
    * @default 10_000
    */
   readonly waitMs?: number | undefined;
@@ -49,9 +49,9 @@ export interface AcquireOptions extends TryAcquireOptions {
    * The order in which callers are served. For mutexes and reentrant mutexes only; all other kinds are strict.
    *
    * - `"strict"`: first come, first served across all processes
-   * - `"cohort"`: callers of one process with the same `leaseMs` and `label` share one place in the queue. When its turn
-   *   comes, they hold the lock one after the other without round trips. A turn serves at most 32 callers, or 128 if many
-   *   are waiting, and lasts at most 20 ms. Then the next process is served. This is faster under load.
+   * - `"cohort"`: callers of one process with the same `leaseMs` and `label` share one place in the queue. When its
+   *   turn comes, they hold the lock one after the other without round trips. A turn serves at most 32 callers, or 128
+   *   if many are waiting, and lasts at most 20 ms. Then the next process is served. This is faster under load.
    *
    * In both modes every waiter in the queue is served eventually. A client that cannot subscribe has no place in the
    * queue, and may wait without limit on a busy lock.
@@ -75,8 +75,7 @@ export interface RunOptions extends AcquireOptions {
    * - `"awaited"`: when the server has confirmed the release, or Holdfast stops waiting for the confirmation
    * - `"background"`: immediately, which saves one round trip. If the process ends before it has sent the release, the
    *   lock stays taken until the lease expires. If the lease has ended when the work returns, `run` awaits the release
-   *   anyway, because only the server knows whether another client got the lock. `close` waits for releases in the
-   *   background.
+   *   anyway, because only the server knows whether another client got the lock. `close` waits for background releases.
    * @default "awaited"
    */
   readonly release?: "awaited" | "background" | undefined;
@@ -92,7 +91,10 @@ export interface RunOptions extends AcquireOptions {
   readonly onReleaseError?: ((error: unknown) => void) | undefined;
 }
 
-/** Marks options that `run` passes to `acquire`, which then accepts those of `run` too. It survives copies of options. */
+/**
+ * Marks options that `run` passes to `acquire`, so that `acquire` accepts the options of `run` too. Copies of the
+ * options keep the mark.
+ */
 export const OF_RUN: unique symbol = Symbol("of run");
 const RUN_OPTIONS: readonly string[] = ["release", "onReleaseError"];
 
@@ -215,7 +217,7 @@ export function checkWhole(option: string, value: unknown, min: number, max: num
   }
 }
 
-/** The same options with defaults filled in, so that none is undefined. */
+/** `Options` with defaults filled in, so that no option is undefined. */
 export type Filled<Options> = { [Option in keyof Options]-?: Exclude<Options[Option], undefined> };
 
 // --- Abort signals. All waits on one signal share one listener, because Node warns of a leak if a signal has more than
@@ -234,14 +236,17 @@ export function isAbortSignal(value: unknown): value is AbortSignal {
 
 const natives = new WeakMap<AbortSignal, AbortSignal>();
 
-/** Returns the signal if it is an AbortSignal of this realm, and otherwise one of this realm that aborts together with it. */
+/**
+ * Returns the signal if it is an AbortSignal of this realm. Otherwise, returns an AbortSignal of this realm that aborts
+ * with it.
+ */
 export function nativeSignal(signal: AbortSignal): AbortSignal {
   if (signal instanceof AbortSignal) return signal;
   const known = natives.get(signal);
   if (known !== undefined) return known;
   const foreign: AbortSignal = signal;
   const controller = new AbortController();
-  // Polyfills may have no reason; then the new signal's reason is an AbortError, which is Node's default.
+  // A polyfilled signal may have no reason. The new signal's reason is then an AbortError, which is Node's default.
   const abort = (): void => controller.abort(foreign.reason);
   if (foreign.aborted) abort();
   else foreign.addEventListener("abort", abort, { once: true });
@@ -257,7 +262,7 @@ interface Shared {
 const shared = new WeakMap<AbortSignal, Shared>();
 
 /**
- * Calls `callback` when the signal aborts: at most once, and never if the signal has aborted before.
+ * Calls `callback` when the signal aborts: at most once, and never if the signal has already aborted.
  *
  * @returns a function that removes the callback; calling it again does nothing
  */
@@ -284,7 +289,7 @@ function listenTo(signal: AbortSignal): Shared {
       try {
         callback();
       } catch (error) {
-        // Like Node with a listener that throws: call the other callbacks, and report an uncaught exception.
+        // Do what Node does when a listener throws: call the other callbacks, and report an uncaught exception.
         process.nextTick(() => {
           throw error;
         });

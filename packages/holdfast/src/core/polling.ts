@@ -6,17 +6,18 @@ import { asUncertain, StoreError } from "./errors.js";
 import type { Runtime, Timer } from "./runtime.js";
 
 /**
- * Shortest timeout of a call, in ms, even if the deadline is nearer. A shorter timeout would fail at any small delay.
+ * Shortest timeout of a call, in ms, even if the deadline is nearer. A shorter timeout would fail on any small delay.
  */
 export const SHORTEST_CALL_MS = 200;
 
 /**
- * Delay in ms between the end of the current lease and the waiter's request, so that the lease is over on the server too.
+ * Delay in ms between the end of the current lease and the waiter's request, so that the lease is over on the server
+ * too.
  */
 const AFTER_LEASE_MS = 5;
 /**
- * Interval between requests to a server that does not grant yet, in ms. The waiter keeps asking because another server may take
- * over.
+ * Interval between requests to a server that does not grant yet, in ms. The waiter keeps asking because another server
+ * may take over.
  */
 const QUIET_MS = 5_000;
 /** Shortest polling delay, in ms. Jitter subtracts up to half, so a waiter asks after 10 ms at the earliest. */
@@ -24,8 +25,9 @@ const POLL_MIN_MS = 20;
 const POLL_MAX_MS = 500;
 
 /**
- * Schedules the next request of a waiter. A waiter in the queue asks in case a message was lost: when the current lease
- * must be over, and every 3 s. A waiter that cannot queue, or gets no messages, asks with growing delays.
+ * Schedules the next request of a waiter. A waiter in the queue asks again, in case a message was lost, when the
+ * current lease must be over and at least every 3 s. A waiter that cannot queue, or gets no messages, asks with growing
+ * delays.
  *
  * It has one timer, which keeps the process alive.
  */
@@ -61,7 +63,7 @@ export class Polling {
 
   /**
    * Schedules the next request to a server that grants nothing for another `restMs`. That time may grow if other
-   * clients report longer leases to it.
+   * clients report longer leases to the server.
    */
   quiet(restMs: number): void {
     this.in(Math.min(restMs, QUIET_MS) + this.#runtime.random() * 20);

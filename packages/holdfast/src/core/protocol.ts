@@ -12,24 +12,25 @@ import type { Moment } from "./time.js";
 // same reply if it is called again for the same claim.
 
 /**
- * A claim on a lock, which waits or holds: one owner id, one lease on the server.
+ * A claim on a lock. It either waits for the lock or holds it, under one owner id and with at most one lease on the
+ * server.
  *
- * To copy a claim, spread it and set `owner`: the owner id may be a getter, which a spread leaves out. Do not list the members
- * one by one, because a kind may add members that core does not know.
+ * To copy a claim, spread it and set `owner`: the owner id may be a getter, which a spread leaves out. Do not list the
+ * members one by one, because a kind may add members that core does not know.
  */
 export interface Claim {
   /**
-   * `<clientId>/<number>/<leaseMs>/<amount>`, then `/<label>` if there is a label, or `/<label>;<handOffMs>`. The label
-   * is percent-encoded. Each claim has its own owner id.
+   * `<clientId>/<number>/<leaseMs>/<amount>`, then `/<label>;<handOffMs>` if the claim has `handOffMs`, or only
+   * `/<label>` if it has a label. The label is percent-encoded. Each claim has its own owner id.
    */
   readonly owner: string;
-  /** Number of the claim, unique within its client. Messages name the claim by it. */
+  /** Number of the claim, unique within its client. Messages identify the claim by it. */
   readonly number: number;
   /** Length of the lease that the server grants, in ms. */
   readonly leaseMs: number;
   /**
-   * The amount that the claim requests: for a mutex, the number of tokens that a grant reserves; otherwise, the number of
-   * permits.
+   * The amount that the claim requests: for a mutex, the number of tokens that a grant reserves; otherwise, the number
+   * of permits.
    */
   readonly amount: number;
   /**
@@ -56,7 +57,10 @@ export type AcquireReply =
   | { readonly outcome: "granted"; readonly token: number; readonly slots?: readonly number[] }
   | {
       readonly outcome: "waiting" | "refused";
-      /** Latest end of the current lease or, without one, of the pause, in ms from the reply; -1 if it has no end. */
+      /**
+       * How long the current lease can last, or the pause if there is no lease, in ms from the reply; -1 if it has no
+       * end.
+       */
       readonly restMs: number;
       /** Server time of the reply, in µs since 1970. */
       readonly nowUs: number;
@@ -110,7 +114,7 @@ export interface WaitProtocol extends InspectProtocol {
 
   /**
    * Prefix of the channel that carries grants; the client id follows it. Set if the granting script must know whether
-   * the channel has a subscriber, see `Session.inboxOf`. Undefined if grants come through the client's own channel.
+   * the channel has a subscriber; see `Session.inboxOf`. Undefined if grants come through the client's own channel.
    */
   readonly inbox?: string | undefined;
 
@@ -123,21 +127,21 @@ export interface WaitProtocol extends InspectProtocol {
   /**
    * Tries once to acquire.
    *
-   * @param enqueue  whether a claim that is not granted joins the queue, to be granted through the client's inbox
-   * @param throughPause  whether the claim may join the queue of a paused lock; a claim in the queue keeps its place
-   *                      anyway
+   * @param enqueue  whether a claim that is not granted joins the queue, to be granted later through the client's inbox
+   * @param throughPause  whether the claim may join the queue of a paused lock; a claim that is already in the queue
+   *                      keeps its place either way
    */
   acquire(claim: Claim, enqueue: boolean, timeoutMs: number, throughPause?: boolean): Promise<AcquireReply>;
 
   /**
-   * Confirms a grant by renewing its lease, with the first of its tokens. Present only on stores where a grant counts
-   * only after that.
+   * Confirms a grant by renewing its lease. `granted.token` is the first of the reserved tokens. Present only on stores
+   * where a grant counts only after this confirmation.
    */
   readonly confirm?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
 
   /**
-   * Confirms a grant by message. Without the confirmation it lasts only for `Claim.handOffMs`. Absent for kinds that
-   * are never granted by message.
+   * Confirms a grant by message. Without the confirmation, the grant lasts only for `Claim.handOffMs`. Absent for kinds
+   * that are never granted by message.
    */
   readonly confirmHandOff?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
 
@@ -151,20 +155,20 @@ export interface WaitProtocol extends InspectProtocol {
 /** The protocol of one lock: each method is one atomic request. */
 export interface LockProtocol extends WaitProtocol {
   /**
-   * Returns whether the hold of that owner lasts until its work has ended, even if this Holdfast closes. Then `leave`
-   * does nothing, and others get the lock when the lease expires. Absent if `close` releases every hold.
+   * Returns whether the hold of the given owner lasts until its work has ended, even if this Holdfast closes. If so,
+   * `leave` does nothing, and others get the lock when the lease expires. Absent if `close` releases every hold.
    */
   readonly isKept?: ((owner: string) => boolean) | undefined;
 
   /**
-   * The main key on the server. Two locks that exclude each other have the same key, whatever their kinds. Several locks are
-   * acquired in the order of their keys, because all processes must use the same order.
+   * The main key on the server. Two locks that exclude each other have the same key, whatever their kinds. Several
+   * locks are acquired in the order of their keys, because all processes must use the same order.
    */
   readonly key: string;
 
   /**
-   * How claims of this lock are retained after their last release: a `Retention` of core/retention.ts, which builds on this
-   * file. Absent if they are not retained.
+   * How claims of this lock are retained after their last release: a `Retention` of core/retention.ts. The type here is
+   * `object`, because that file imports this one. Absent if claims are not retained.
    */
   readonly retain?: object | undefined;
 
@@ -192,8 +196,8 @@ export interface LockProtocol extends WaitProtocol {
     | undefined;
 
   /**
-   * Restores a valid lease on a server that lost it when it took over from another server. Absent if the store cannot
-   * detect such a failover. Resolves to `refused` if there was none, or if the lock was granted to others.
+   * Restores a valid lease that was lost when the server took over from another server. Absent if the store cannot
+   * detect such a failover. Resolves to `refused` if there was no failover, or if the lock was granted to others.
    */
   readonly reclaim?:
     | ((grant: Grant, leaseMs: number, timeoutMs: number) => Promise<"reclaimed" | "refused">)
@@ -207,8 +211,11 @@ export interface LockProtocol extends WaitProtocol {
   release(grant: Grant, timeoutMs: number, mayHaveRun?: boolean): Promise<"released" | NotHeld>;
 
   /**
-   * Releases the lock without a script, if it is free afterward: "kept" if another owner or none holds it, "waited" if it was
-   * released and others wait, so `release` must follow. Does not compare the token. Absent if the server cannot do that.
+   * Releases the lock without a script. Does not compare the token. Absent if the server cannot do that.
+   *
+   * - `released`: the lock is free, and no claim waits
+   * - `kept`: nothing was released, because this claim does not hold the lock
+   * - `waited`: the lock was released but other claims wait, so `release` must follow
    */
   readonly releaseFree?: ((grant: Grant, timeoutMs: number) => Promise<"released" | "kept" | "waited">) | undefined;
 
@@ -244,7 +251,10 @@ export interface State {
   readonly isPlaceUnknown?: true | undefined;
   /** The pause of the lock, which prevents all grants; absent if there is none. */
   readonly pause?: Pause | undefined;
-  /** On several independent servers: how many of them the holder has, and how many replied. Absent without a holder. */
+  /**
+   * With several independent servers: on how many of them the holder has the lock, and how many replied. Absent without
+   * a holder.
+   */
   readonly votes?: { readonly holding: number; readonly answered: number };
 }
 
@@ -263,8 +273,8 @@ export interface HolderState {
 // --- Owner ids. The hand-off script reads the same fields.
 
 /**
- * Maximum lease of a grant by message before the holder confirms it, in ms. If the process of the holder is frozen, the
- * other waiters lose this time.
+ * Maximum lease of a grant by message before the holder confirms it, in ms. If the holder's process is frozen, the
+ * other waiters lose this much time.
  */
 export const HAND_OFF_MS = 3_000;
 
@@ -280,8 +290,8 @@ export interface ClaimFacts {
 }
 
 /**
- * A claim of this process. Its owner id contains all that a hand-off and an operator need, so neither has to read another key.
- * The id is built on demand, so that a process with many leases need not keep a string for each of them.
+ * A claim of this process. Its owner id contains all that a hand-off and an operator need, so neither has to read
+ * another key. The id is built on demand, so that a process with many leases need not keep a string for each of them.
  */
 export class OwnClaim implements Claim {
   readonly number: number;
@@ -356,13 +366,13 @@ export function standingPause({ runtime }: { readonly runtime: Runtime }, state:
 
 // --- How a wait ends.
 
-/** A grant, with the earliest moment at which its lease can have begun. */
+/** A grant, with details of the wait. */
 export interface Granted extends Grant {
-  /** The earliest moment at which the lease can have begun. */
+  /** The earliest moment at which the lease could have begun. */
   readonly setAt: Moment;
   /** How long the lease lasts unless it is confirmed, in ms; undefined if it lasts for the full `claim.leaseMs`. */
   readonly provisionalMs?: number | undefined;
-  /** Whether the grant came by message, so the lock was contended. */
+  /** Whether the grant came by message, which means that the lock was contended. */
   readonly isHandedOver?: boolean | undefined;
   /** Time from the call to the grant, in ms. */
   readonly waitedMs: number;
@@ -373,8 +383,8 @@ export interface Granted extends Grant {
 }
 
 /**
- * The value of `Granted.mayStillRun` for a claim whose requests all have a reply and were sent once. Shared, so that most
- * holds need not keep their waiter.
+ * The value of `Granted.mayStillRun` for a claim whose requests were each sent only once and all have a reply. All such
+ * claims share this function, so that most holds need not keep their waiter.
  */
 export const NOTHING_RUNS = (): boolean => false;
 

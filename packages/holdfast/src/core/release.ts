@@ -17,7 +17,10 @@ export interface Given {
   readonly grant: Grant;
   /** The claim, with the longest lease that it ever had. */
   readonly claim: Claim;
-  /** Whether the claim was granted by the reply to its only request, so a copy of that request cannot grant it again. */
+  /**
+   * Whether the claim was granted by the reply to its only request, so that no copy of that request can grant it again,
+   * and the lock was not contended before.
+   */
   readonly isPlain: boolean;
   /** Returns whether a request of the claim may still be under way. Its effect must be undone when it arrives. */
   readonly mayStillRun: () => boolean;
@@ -26,9 +29,9 @@ export interface Given {
 }
 
 /**
- * Releases a lease that is still valid, and retries for about two command timeouts. The next holder starts after this
- * holder's work, even if replies are late. So a "not held" reply counts as a release if an earlier copy of the request
- * may have run.
+ * Releases a lease that is still valid, and retries for about two command timeouts. The work under the lease is done,
+ * so the next holder cannot overlap with it, no matter how late the replies are. That is why a "not held" reply counts
+ * as a release if an earlier copy of the request may have run.
  *
  * @throws StoreError  no reply in time, or the server refused; the cleanup continues in the background
  */
@@ -44,8 +47,8 @@ export async function giveBack({
   const { commandTimeoutMs, runtime } = session;
   const reconnects = session.commandReconnects;
   let isPutBack = false;
-  // The token is not compared, so only a claim that cannot have been granted twice is released in this way. It is tried
-  // once, because a second try would no longer find the lock that the first one deleted.
+  // `releaseFree` does not compare the token, so it is used only for a claim that cannot have been granted twice. It is
+  // tried only once, because a second try would not find the lock that the first one deleted.
   let releaseFree = isPlain && !mayStillRun() ? protocol.releaseFree : undefined;
   let mayHaveRun = false;
   let settle: (() => void) | undefined;
@@ -62,10 +65,11 @@ export async function giveBack({
         mayHaveRun = outcome === "waited";
       }
       mayHaveRun ||= isRetry || reconnects !== session.commandReconnects;
-      // Both requests of an attempt share one timeout. The second gets at least a tenth of it, in case the process stalled.
+      // Both requests of an attempt share one timeout. The second gets at least a tenth of it, in case the process
+      // stalled.
       const leftMs = Math.ceil(Math.max(commandTimeoutMs / 10, commandTimeoutMs + sentAtMs - runtime.monotonicMs()));
       let ended = await protocol.release(grant, leftMs, mayHaveRun);
-      // If the lease can be restored, no other claim was granted in between. Then release again.
+      // If the lease can be restored, no other claim was granted in between. So release it again.
       if (ended !== "released" && !isRetry && !isPutBack && (await isReclaimed(reclaim))) {
         isPutBack = true;
         ended = await protocol.release(grant, commandTimeoutMs);
@@ -97,9 +101,9 @@ async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
 }
 
 /**
- * Releases a lease that has expired by this process's clocks. Other claims may have been granted since, and a late copy of a
- * request of this claim may even have acquired the lock again. Only the token shows that, so this extends the lease, which
- * compares the token, and then cleans up.
+ * Releases a lease that has expired by this process's clocks. Other claims may have been granted since, and a late copy
+ * of a request of this claim may even have acquired the lock again. Only the token shows whether that happened. So this
+ * function extends the lease, which compares the token, and then cleans up.
  *
  * @throws StoreError  no reply in time, or the server refused
  */
@@ -118,8 +122,8 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
 //
 // A request whose reply was lost may still be on its way, and may queue or acquire when it arrives. So while such a
 // request exists, the cleanup repeats `leave` until the lease that the request could begin is over, for at most a
-// minute. If the server never replies, it continues for at least a minute. If a place in the queue remains after that and
-// is granted, the session passes the grant on (`Session.remember`).
+// minute. If the server never replies, it continues for at least a minute. If a place in the queue remains after that
+// and is granted, the session passes the grant on (`Session.remember`).
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
@@ -160,7 +164,8 @@ class Cleanup implements Occupant {
   #isHopeless = false;
   #isOver = false;
   /**
-   * Whether a request was sent after this Holdfast began to close. Then `close` does not spend another timeout on it.
+   * Whether a request was sent after this Holdfast began to close. If so, `close` does not spend another timeout on
+   * this claim.
    */
   #isLast = false;
   #pauseMs = FIRST_PAUSE_MS;

@@ -12,16 +12,16 @@ const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 1_000;
 
 /**
- * Returns how long to wait for the reply to a renewal, in ms. Together with the delay after a failure, that leaves time for three
- * attempts before the lease is over.
+ * Returns how long to wait for the reply to a renewal, in ms. Together with the delay after a failure, this timeout
+ * leaves time for three attempts before the lease is over.
  */
 export function answerInMs(leaseMs: number, commandTimeoutMs: number): number {
   return Math.min(commandTimeoutMs, leaseMs / 6);
 }
 
 /**
- * Schedules the renewals of one lease: after a third of it, or soon after a failure, with growing delays. It has no
- * timer.
+ * Schedules the renewals of one lease: after a third of its length, or soon after a failure, with growing delays. It
+ * has no timer; its user asks when a renewal is due.
  */
 export class RenewalSchedule {
   readonly #runtime: Runtime;
@@ -29,8 +29,8 @@ export class RenewalSchedule {
   #retryMs = RETRY_MIN_MS;
   #isUnderWay = false;
   /**
-   * Whether a renewal was requested while another was under way. The server may have answered that one before the reason for the
-   * new one arose.
+   * Whether a renewal was requested while another was under way. The server may have answered that one before the
+   * reason for the new one arose.
    */
   #isDueAgain = false;
 
@@ -47,29 +47,32 @@ export class RenewalSchedule {
     return this.#isUnderWay ? Infinity : this.#nextAtMs - nowMs;
   }
 
-  /** A renewal is under way, until `settled`. */
+  /** Records that a renewal is under way, until `settled` is called. */
   begun(): void {
     this.#isUnderWay = true;
   }
 
-  /** The renewal has ended, with any outcome. */
+  /** Records that the renewal has ended, whatever its outcome. */
   settled(): void {
     this.#isUnderWay = false;
   }
 
-  /** The server has renewed the lease. */
+  /** Records that the server has renewed the lease. */
   succeeded(leaseMs: number, nowMs?: number): void {
     this.#retryMs = RETRY_MIN_MS;
     this.restart(leaseMs, nowMs);
   }
 
-  /** The outcome of a renewal is unknown. The delay leaves time for three attempts before the lease is over. */
+  /**
+   * Records that the outcome of a renewal is unknown. The delay to the next one leaves time for three attempts before
+   * the lease is over.
+   */
   failed(leaseMs: number): void {
     this.#nextAtMs = this.#runtime.monotonicMs() + Math.min(this.#retryMs, leaseMs / 12);
     this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
   }
 
-  /** The lease starts over now, with this length. */
+  /** Restarts the schedule for a lease of this length that begins now. */
   restart(leaseMs: number, nowMs: number = this.#runtime.monotonicMs()): void {
     this.#nextAtMs = this.#isDueAgain ? nowMs : nowMs + leaseMs / 3;
     this.#isDueAgain = false;
@@ -109,8 +112,8 @@ export function publishRenew(
 /** Maximum number of leases per request. The limit keeps other clients from waiting long for the server. */
 const MOST = 128;
 /**
- * Number of concurrent requests. The limit leaves room for other requests in between. It grows if so many leases wait that the
- * renewals would take too long.
+ * Number of concurrent requests. The limit leaves room for other requests in between. It grows if so many leases wait
+ * that the renewals would take too long.
  */
 const AT_A_TIME = 4;
 /**
@@ -123,9 +126,15 @@ const ROUND_TRIPS = 8;
 export interface Renewable {
   /** The lease to renew; undefined if its hold has ended. */
   readonly renewed: { readonly protocol: LockProtocol; readonly grant: Grant; readonly leaseMs: number } | undefined;
-  /** The server has renewed the lease. The reply arrived at `at`, and the holder may rely on the lease until `until`. */
+  /**
+   * Called when the server has renewed the lease. The reply arrived at `at`, and the holder may rely on the lease until
+   * `until`.
+   */
   extended(until: Moment, at: Moment): void;
-  /** The outcome is open: refused, unknown, or not sent. The lease must be renewed by its own request. */
+  /**
+   * Called if the renewal was refused or not sent, or its outcome is unknown. The lease must be renewed by its own
+   * request.
+   */
   open(): void;
 }
 
@@ -133,8 +142,8 @@ export interface Renewable {
 interface Batch {
   readonly leases: Renewable[];
   /**
-   * Time on the monotonic clock when one of the leases has waited for a sixth of its length. Then there is still time for two
-   * separate requests.
+   * Time on the monotonic clock when one of the leases has waited for a sixth of its length. At that time, two separate
+   * requests are still possible.
    */
   lateAtMs: number;
 }
@@ -144,15 +153,16 @@ interface Batch {
  *
  * Most processes hold a few leases, and renew each with its own request when a third of it is over. With thousands of
  * leases that is expensive: for 100,000 leases of 30 s, a request, a timer and a reply per lease use more than half a
- * core (bench/docs/benchmarks.md). So the watchdog, which checks every lease once a second anyway, collects those that are
- * due soon. A lease that the bulk request does not renew sends its own request. So no lease is declared lost here.
+ * core (bench/docs/benchmarks.md). So the watchdog, which checks every lease once a second anyway, collects those that
+ * are due soon. A lease that the bulk request does not renew is renewed by its own request. So no lease is declared
+ * lost here.
  *
  * Each session has one instance.
  */
 export class BulkRenewal {
   readonly #runtime: Runtime;
   readonly #timeoutMs: number;
-  /** Full batches, and then one that more leases may join. */
+  /** Full batches, followed by one that more leases can join. */
   #waiting: Batch[] = [];
   #underWay = 0;
   #atATime = AT_A_TIME;
@@ -170,7 +180,11 @@ export class BulkRenewal {
     return !this.#isRefused;
   }
 
-  /** Renews the lease together with others that are added in this turn. @param nowMs  the current monotonic time, in ms */
+  /**
+   * Renews the lease together with others that are added in this turn.
+   *
+   * @param nowMs  the current monotonic time, in ms
+   */
   add(lease: Renewable, leaseMs: number, nowMs: number): void {
     const lateAtMs = nowMs + leaseMs / 6;
     const last = this.#waiting.at(-1);
@@ -237,7 +251,7 @@ export class BulkRenewal {
       });
     } catch (error) {
       this.#isRefused ||= !(error instanceof StoreError) || !error.transient;
-      // The waiting leases would get the same error, each request after a timeout.
+      // Bulk requests for the waiting leases would fail with the same error, perhaps only after a timeout.
       const rest = this.#waiting.splice(0);
       for (const batch of [leases, ...rest.map((each) => each.leases)]) for (const lease of batch) lease.open();
     }

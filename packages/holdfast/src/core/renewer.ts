@@ -12,7 +12,8 @@ import { type Moment, now, Validity, validUntil } from "./time.js";
 import { CHECK_MS, confirmAtMs, type Unconfirmed, type Watched } from "./watchdog.js";
 
 /**
- * Only events within this time, in ms, need a timer. For later events, the watchdog checks again in time, even if it runs late.
+ * Only events within this time, in ms, need a timer. For later events, the watchdog checks again in time, even if it
+ * runs late.
  */
 const NEAR_MS = 2 * CHECK_MS;
 /**
@@ -34,7 +35,7 @@ export interface HoldOptions {
 export interface FirstLease {
   /** Length of the lease that renewals ask for, in ms. */
   readonly leaseMs: number;
-  /** The earliest moment at which the server can have begun the lease. */
+  /** The earliest moment at which the server could have begun the lease. */
   readonly setAt: Moment;
   /** How long the lease lasts unless it is confirmed, in ms; see `Granted.provisionalMs`. */
   readonly provisionalMs: number | undefined;
@@ -100,8 +101,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     const { leaseMs, setAt, provisionalMs = leaseMs, isWatched, heldFrom = now(runtime) } = lease;
     this.#heldFrom = heldFrom;
     this.validity = new Validity(runtime, setAt, leaseMs, provisionalMs, heldFrom);
-    // The first renewal also confirms a grant that covers the full lease. A shorter grant is confirmed earlier, by its batch or
-    // by this renewer, which starts its renewals.
+    // The first renewal also confirms a grant that covers the full lease. A shorter grant is confirmed earlier, by its
+    // batch or by this renewer, and its renewals start with that confirmation.
     const isShort = provisionalMs < leaseMs;
     const firstAtMs = options.renew && !isShort ? setAt.monotonicMs + leaseMs / 3 : Infinity;
     this.#renewal = new RenewalSchedule(runtime, firstAtMs);
@@ -168,7 +169,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     return { protocol: this.#protocol, grant: this.#kept.grant, leaseMs: this.validity.leaseMs };
   }
 
-  /** The bulk renewal has renewed the lease. */
+  /** Called when the bulk renewal has renewed the lease. */
   extended(until: Moment, at: Moment): void {
     this.#renewal.settled();
     if (this.#isResting) return;
@@ -177,7 +178,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     publishRenew(this.#protocol, this.#kept, undefined, () => this.#kept.validForMs());
   }
 
-  /** The bulk renewal has not renewed the lease, so send a separate request. */
+  /** Called if the bulk renewal has not renewed the lease. Sends a separate request. */
   open(): void {
     this.#renewal.settled();
     if (!this.#isResting) void this.#renew();
@@ -189,7 +190,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.rest();
   }
 
-  /** Stops renewing and watching. The holder may still extend the lease, and thereby restore it. */
+  /** Stops renewing and watching. The holder can still extend the lease, and thereby restore it. */
   rest(): void {
     this.#isResting = true;
     this.#timer?.cancel();
@@ -203,12 +204,15 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     // Another server may have taken over and lost the lease. The renewal restores it.
     const mayHaveLost = connection === "commands" && this.#protocol.reclaim !== undefined;
     if (this.#renewal.renewNow(mayHaveLost)) this.#arm();
-    // The message of a forced release may be lost, so renew soon. No timer: the watchdog checks within a second, and can renew
-    // many leases together.
+    // The message of a forced release may be lost, so renew soon. This needs no timer, because the watchdog checks
+    // within a second and can renew many leases together.
     else if (connection === "inbox") this.#renewal.renewNow(true);
   }
 
-  /** Renews now, because the message of a forced release may be lost, and the reply shows that. */
+  /**
+   * Renews now, because the message of a forced release may be lost, and the reply to the renewal shows whether the
+   * lock is still held.
+   */
   check(): void {
     if (this.#isKept && this.#renewal.renewNow(true)) this.#arm();
   }
@@ -218,8 +222,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   }
 
   /**
-   * Called after the server has extended the lease. The grant is now confirmed. Further renewals follow only if the options ask
-   * for them.
+   * Called after the server has extended the lease. The grant is now confirmed. Further renewals follow only if the
+   * options ask for them.
    */
   #renewedFor(leaseMs: number): void {
     if (this.#provisionalMs !== undefined) this.#session.confirmations.remove(this);
@@ -227,7 +231,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#renewal.succeeded(this.#options.renew ? leaseMs : Infinity);
   }
 
-  /** From now on the hold may differ from its grant. So it cannot be restored after a failover. */
+  /** Records that from now on the hold may differ from its grant, so it cannot be restored after a failover. */
   changes(): void {
     this.#isAsGranted = false;
   }
@@ -270,8 +274,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   }
 
   /**
-   * Starts a timer for the next event: the end of validity, `maxHoldMs`, or the next renewal. Starts no timer while the event is
-   * far off, because most holds end earlier, and with many leases timers are the largest cost.
+   * Starts a timer for the next event: the end of validity, `maxHoldMs`, or the next renewal. Starts no timer while the
+   * event is far off, because most holds end earlier, and with many leases timers are the largest cost.
    */
   #arm(at: Moment = now(this.#session.runtime)): void {
     this.#timer?.cancel();
@@ -335,8 +339,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   }
 
   /**
-   * Handles the reply that the claim does not hold the lock. It does not report a forced release, because that has its own
-   * message.
+   * Handles a reply that says that the claim does not hold the lock. Never reports a forced release, because that has
+   * its own message.
    */
   #refused(): void {
     // A later hold may use the same claim, so it must check its lease too.

@@ -1,4 +1,7 @@
-/** What a lock needs to retain its claims. `holdfast/retain` implements it, so that other programs do not load it. */
+/**
+ * What a lock needs to retain its claims. The implementation is in `holdfast/retain`, so that programs that do not use
+ * it do not load it.
+ */
 import type { Caller } from "./batch.js";
 import type { SharedClaim } from "./hold.js";
 import type { ResolvedOptions } from "./options.js";
@@ -42,8 +45,8 @@ export interface Retention {
 /** A claim that this process keeps after its last release, so that the next caller gets it without a request. */
 export interface Retainable extends SharedClaim {
   /**
-   * Begins the lease of a caller. Returns false if the claim is in use or may not be reused. Then the claim is released,
-   * immediately or after its current lease.
+   * Begins the lease of a caller. Returns false if the claim is in use or may not be reused; the claim is then
+   * released, immediately or after its current lease.
    */
   serve(caller: Caller): boolean;
 

@@ -54,8 +54,8 @@ const TURN_MS = 5;
 
 /**
  * Spreads due timers of waiters over several turns of the event loop. Thousands may be due at the same time, and each
- * creates an error or sends a request. When the time for one turn is used up, the rest run in later turns, so that replies and
- * renewals do not wait for all of them.
+ * creates an error or sends a request. When the time for one turn is used up, the rest run in later turns, so that
+ * replies and renewals do not wait for all of them.
  */
 class WaiterTurns {
   #late: SystemTimer[] = [];
@@ -132,17 +132,17 @@ class SystemTimer implements Timer {
 // --- Node modules that take long to load. They are loaded at first use.
 //
 // `node:crypto` alone took a quarter of the time to import this library. `node:process` took another quarter, because
-// importing it reads every property of `process` and so creates the standard streams. So the library uses the global
-// `process`. A client library has usually loaded both modules before the first lock is requested.
+// importing it reads every property of `process` and thereby creates the standard streams. So the library uses the
+// global `process`. A client library has usually loaded both modules before the first lock is requested.
 
-/** Loads `node:crypto` at the first call, and returns it. */
+/** Returns `node:crypto`. Loads it on the first call. */
 export function crypto(): typeof import("node:crypto") {
   return process.getBuiltinModule("node:crypto");
 }
 
 /**
- * A timer that is more than this many ms late counts as lost. A blocked event loop can also cause this, which is rare and
- * harmless.
+ * A timer that is more than this many ms late counts as lost. A blocked event loop can also cause this, which is rare
+ * and harmless.
  */
 const LOST_AFTER_MS = 1_000;
 
@@ -167,14 +167,17 @@ export class SharedTimer {
     this.#onDue = onDue;
   }
 
-  /** Whether it was started, has not fired, and is not lost. If the clock went back, a real clock has replaced a fake one. */
+  /**
+   * Whether the timer was started, has not fired, and is not lost. If the clock went back, a real clock has replaced a
+   * fake one.
+   */
   get isRunning(): boolean {
     if (this.#timer === undefined) return false;
     const nowMs = this.#runtime.monotonicMs();
     return nowMs >= this.#startedAtMs && nowMs <= this.#dueAtMs + LOST_AFTER_MS;
   }
 
-  /** Starts the timer with a delay in ms, unless it is running. Starts a lost timer without a delay. */
+  /** Starts the timer with a delay in ms, unless it is running. Restarts a lost timer without a delay. */
   ensure(delayMs: number): void {
     if (this.isRunning) return;
     // A lost timer is overdue. If the process was only slow, a new delay would make it even later.
@@ -209,7 +212,7 @@ export class SharedTimer {
  */
 const { AsyncResource } = process.getBuiltinModule("node:async_hooks");
 
-/** This is created when the library is loaded, so that it has the context of no request. */
+/** Created when the library is loaded, so that it does not have the context of any request. */
 const atLoad = new AsyncResource("Holdfast");
 
 /** Runs `work` in the async context in which the library was loaded, and returns its result. */

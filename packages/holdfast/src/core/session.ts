@@ -21,7 +21,7 @@ export interface Occupant extends Recipient, Closable {
    * Called after the inbox or the command connection reconnects: messages or replies may be lost, so ask the server.
    */
   reconnected(connection: "commands" | "inbox"): void;
-  /** Called when the client's own channel is subscribed. Earlier messages, such as a forced release, are lost. */
+  /** Called when the client has subscribed to its own channel. Earlier messages, such as a forced release, are lost. */
   listening?(): void;
   /** Called when a reply shows that the server has ended the claim. A message that says why may still follow. */
   ended?(): void;
@@ -32,7 +32,7 @@ const RECHECK_MS = 3_000;
 /** The same interval for waiters that get no messages, or if the server cannot detect that a client is gone. */
 const UNCOUNTED_RECHECK_MS = 1_000;
 
-/** Maximum number of cleanup requests without a reply: about 10 ms of processor time if they are sent in one turn. */
+/** Maximum number of cleanup requests in flight. Sending this many in one turn takes about 10 ms of processor time. */
 const MOST_DEPARTURES = 250;
 
 /** Maximum number of settled claims to remember. A late copy of a request may still cause a grant to one of them. */
@@ -87,7 +87,10 @@ export class Session {
   #isRefusing = false;
   #isClosing = false;
 
-  /** The claims that this process may retain after their release, by the key of their lock. Undefined until there is one. */
+  /**
+   * The claims that this process may retain after their release, by the key of their lock. Undefined until there is
+   * one.
+   */
   retained: Map<string, { end(): Promise<unknown> }> | undefined;
 
   /** Number of reconnects of the command connection. A client library may send a script twice when it reconnects. */
@@ -158,7 +161,7 @@ export class Session {
     return this.#clientId;
   }
 
-  /** Whether `close` was called and its grace period is over. Then every lease and every wait must end. */
+  /** Whether `close` was called and its grace period is over. If so, every lease and every wait must end. */
   get isClosing(): boolean {
     return this.#isClosing;
   }
@@ -196,7 +199,8 @@ export class Session {
   }
 
   #isCounted(inbox: string | undefined): boolean {
-    // Waiters that are never notified, such as those at a barrier, find out by asking.
+    // Some waiters, such as those at a barrier, can wait even if their client cannot subscribe. They get no messages,
+    // so they must ask more often.
     if (this.#slotInboxes === undefined || inbox === undefined) return this.clientInbox.isOpen;
     return this.#slotInboxes.use(inbox)?.isCounted !== false;
   }
@@ -204,7 +208,8 @@ export class Session {
   /** Returns the check of the connection that notifies waiters of this protocol; undefined while there is none. */
   inboxCheck({ inbox: prefix }: Pick<WaitProtocol, "inbox">): InboxCheck | undefined {
     if (this.#slotInboxes === undefined || prefix === undefined) {
-      // In a cluster this channel is subscribed on any server, so the server that runs a script cannot count it.
+      // In a cluster, the subscription to this channel may be on any server, so the server that runs a script cannot
+      // count it.
       const isCounted = this.#slotInboxes === undefined;
       const { inbox } = this.clientInbox;
       return inbox && this.#checks?.of({ inbox, channel: this.inboxPrefix + this.#clientId, isCounted });
@@ -248,7 +253,9 @@ export class Session {
     return this.runtime.newClientId();
   }
 
-  /** From now on, notifies `occupant` of messages for `claim`, of reconnects, and of the close of this session. */
+  /**
+   * From now on, notifies `occupant` of messages for `claim` and of reconnects, and closes it when this session closes.
+   */
   admit(claim: Claim, occupant: Occupant): void {
     this.clientInbox.register(claim.number, occupant);
   }
@@ -305,8 +312,8 @@ export class Session {
   /**
    * Ends all waits, releases all leases, and closes what the store opened. A second call waits for the first.
    *
-   * @param graceMs  how long to wait for work under leases, in ms. If undefined, leases are released immediately. A
-   *                 second call with 0 ends the grace period of the first
+   * @param graceMs  how long to wait for work that runs under leases, in ms. If undefined, leases are released
+   *                 immediately. A second call with 0 ends the grace period of the first
    */
   close(graceMs?: number): Promise<CloseOutcome> {
     if (graceMs === 0) this.#cutGrace?.();
@@ -325,8 +332,8 @@ export class Session {
     this.#isClosing = true;
     this.#record.close();
     const holders = this.clientInbox.recipients().map((occupant) => ({ occupant, leases: occupant.held?.() ?? [] }));
-    // Closing a waiter starts a cleanup, which is another occupant. A release in the background may also start one. Repeat
-    // until none is left.
+    // Closing a waiter starts a cleanup, which is another occupant. A release in the background may also start one.
+    // Repeat until none is left.
     while (this.clientInbox.size + this.#background.size > 0) {
       await Promise.all([...this.#background, ...this.clientInbox.recipients().map((occupant) => occupant.close())]);
     }
@@ -351,14 +358,14 @@ export class Session {
   #openMailbox(): void {
     this.clientInbox.open(this.commandTimeoutMs).then(
       () => this.#listening(),
-      // The first claim that has to wait opens it again and handles the failure.
+      // The first claim that has to wait tries again and handles the failure.
       () => {},
     );
   }
 
   /** Notifies existing claims, because messages may have been sent while the connection was being made. */
   #listening(): void {
-    // Creates the check, which measures the time without messages from now on.
+    // This call creates the inbox check, which measures the time without messages from now on.
     this.inboxCheck({});
     for (const occupant of this.clientInbox.recipients()) occupant.listening?.();
   }
@@ -426,7 +433,9 @@ export class OwnClientRecord {
     this.#timer = new SharedTimer(runtime, () => this.#refresh());
   }
 
-  /** Called for every claim. Writes the record only if it is not fresh, or if the lease is longer than all earlier ones. */
+  /**
+   * Called for every claim. Writes the record only if it is not fresh, or if the lease is longer than all earlier ones.
+   */
   touch(leaseMs: number): void {
     const isLonger = leaseMs > this.#longestLeaseMs;
     if (isLonger) this.#longestLeaseMs = leaseMs;

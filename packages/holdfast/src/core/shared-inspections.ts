@@ -15,7 +15,7 @@ export interface Inspector {
   readonly timeoutMs: number;
 }
 
-/** A request without a reply. */
+/** A request in flight. */
 interface Pending {
   readonly sentAtMs: number;
   /** Owner id of the claim whose place this request asks for. */
@@ -41,8 +41,8 @@ export class SharedInspections {
   }
 
   /**
-   * Returns the state of the lock, no older than the caller's call, or the reason why it cannot be read. `ahead` is the number
-   * of waiters before the caller's claim. Never rejects.
+   * Returns the state of the lock, no older than the caller's call, or the reason why it cannot be read. `ahead` is the
+   * number of waiters before the caller's claim. Never rejects.
    */
   async inspect(protocol: InspectProtocol, { owner, calledAtMs, timeoutMs }: Inspector): Promise<TimedOut> {
     const { kind, mode = "", name, key } = protocol;

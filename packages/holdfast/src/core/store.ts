@@ -5,9 +5,11 @@ import type { StoreFailure } from "./error-messages.js";
 import { crypto } from "./runtime.js";
 
 /**
- * The only access to a server. A store sends script calls and receives grant messages. It knows no lock kinds.
+ * The only access to a server. A store sends script calls and receives grant messages. It does not know about lock
+ * kinds.
  *
- * CONTRIBUTING.md says how to support another client library. docs/adr/002-store-port.md gives the reason for each member.
+ * CONTRIBUTING.md says how to support another client library. docs/adr/002-store-port.md gives the reason for each
+ * member.
  */
 export interface Store {
   /** The client library or server, for messages to people: "ioredis", "node-redis", "glide", "embedded". */
@@ -25,8 +27,9 @@ export interface Store {
   run(script: Script, keys: readonly string[], args: readonly (string | number)[], timeoutMs: number): Promise<Reply>;
 
   /**
-   * Whether `run` accepts a script with `isNative` for the next release. Called once for each release that could use it, because a
-   * store may find out only after a few of them whether the server has the commands. Absent if `run` never does.
+   * Whether `run` accepts a script with `isNative` for the next release. Called once for each release that could use
+   * it, because a store may find out only after a few releases whether the server has the commands. Absent if `run`
+   * never accepts one.
    */
   releasesNatively?(): boolean;
 
@@ -42,14 +45,15 @@ export interface Store {
   inbox(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
 
   /**
-   * Like `inbox`, but on the server that has the slot of the channel's hash tag. A script there can count the subscribers.
-   * Present if names are spread over several servers, as in a cluster. Clients then have an inbox in each slot where they wait.
+   * Like `inbox`, but on the server that has the slot of the channel's hash tag. A script there can count the
+   * subscribers. Present if names are spread over several servers, as in a cluster. Clients then have an inbox in each
+   * slot where they wait.
    */
   shardInbox?(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
 
   /**
-   * Runs a script without keys on every server that grants locks. Leaves out servers that the client does not know or that do
-   * not reply in time. Present if there are several such servers, as in a cluster.
+   * Runs a script without keys on every server that grants locks. Leaves out servers that the client does not know or
+   * that do not reply in time. Present if there are several such servers, as in a cluster.
    *
    * @throws StoreError  no server replied
    */
@@ -64,29 +68,32 @@ export interface Store {
   onReconnect(listener: (connection: "commands" | "inbox") => void): () => void;
 
   /**
-   * The key of the marker that says which run of the server of `key` may grant locks; undefined if the store keeps no
-   * marker. Only with a marker can holders restore leases that a failover has lost.
+   * The key of the marker that says which run of the server that has `key` may grant locks; undefined if the store
+   * keeps no marker. Only with a marker can holders restore leases that a failover has lost.
    */
   lineageKey?(key: string): string | undefined;
 
   /**
-   * Whether a renewal counts only after replicas have acknowledged it. Each grant then needs a renewal too. `run` rejects a
-   * renewal that too few replicas have acknowledged in time.
+   * Whether a renewal counts only after replicas have acknowledged it. Each grant then needs a renewal too. `run`
+   * rejects a renewal that too few replicas have acknowledged in time.
    */
   readonly confirmsGrants?: boolean | undefined;
 
   /**
-   * The server that scripts currently go to, according to the client library. Undefined if the library does not say, for example
-   * because names are spread over several servers. Only for telemetry: it must always be fast, but may sometimes be wrong.
+   * The server that scripts currently go to, according to the client library. Undefined if the library does not say,
+   * for example because names are spread over several servers. Only for telemetry: it must always be fast, but may
+   * sometimes be wrong.
    */
   server?(): ServerAddress | undefined;
 
-  /** Present for a server of a quorum, if the server may grant only after the store has asked which leases it remembers. */
+  /**
+   * Present for a server of a quorum, if the server may grant only after the store has asked which leases it remembers.
+   */
   readonly memory?: ServerMemory | undefined;
 
   /**
-   * How the client library detects a dead connection, according to its options; undefined if the options do not say. Only for
-   * messages to people.
+   * How the client library detects a dead connection, according to its options; undefined if the options do not say.
+   * Only for messages to people.
    */
   clientTimeouts?(): ClientTimeouts | undefined;
 
@@ -108,7 +115,9 @@ export interface ClientTimeouts {
   readonly library: string;
   /** How long the client waits for data before it replaces the connection, in ms; undefined if that is not set. */
   readonly socketTimeoutMs: number | undefined;
-  /** How long a connection is silent before the operating system probes it, in ms; undefined if the options do not say. */
+  /**
+   * How long a connection is silent before the operating system probes it, in ms; undefined if the options do not say.
+   */
   readonly keepAliveMs: number | undefined;
   /** What the user must do so that a dead connection is replaced; undefined if the client does that by itself. */
   readonly cure: string | undefined;
@@ -117,20 +126,20 @@ export interface ClientTimeouts {
 /** An open subscription to one channel. */
 export interface Inbox {
   /**
-   * False if the servers cannot count the subscribers of this channel (a cluster before Redis 7). Then a waiter that is gone
-   * may be granted the lock, and the other waiters ask the server more often.
+   * False if the servers cannot count the subscribers of this channel (a cluster before Redis 7). The lock can then be
+   * granted to a waiter that is gone, so the other waiters ask the server more often.
    *
    * @default true
    */
   readonly isCounted?: boolean | undefined;
   /**
-   * The connection that currently carries this subscription. Other inboxes may share it. Absent if all inboxes of the store
-   * share one connection.
+   * The connection that currently carries this subscription. Other inboxes may share it. Absent if all inboxes of the
+   * store share one connection.
    */
   readonly connection?: string | undefined;
   /**
-   * Replaces that connection. All its inboxes subscribe on the new connection before the old one is closed. Then the listeners
-   * of `onReconnect` are called. Absent if the store cannot make another connection.
+   * Replaces that connection. All its inboxes subscribe on the new connection before the old one is closed. Then the
+   * listeners of `onReconnect` are called. Absent if the store cannot make another connection.
    *
    * @throws the error of the new connection or of a subscription on it; the old connection may still be closed
    */
@@ -152,8 +161,8 @@ export type Standing =
       readonly sharesScripts?: boolean | undefined;
     }
   /**
-   * It took over from another server, or was restarted, and may not grant for another `restMs`. `alone` means that this time ends
-   * sooner if enough of the other servers of its quorum report how long their leases are.
+   * It took over from another server, or was restarted, and may not grant for another `restMs`. `alone` means that this
+   * time ends sooner if enough of the other servers of its quorum report how long their leases are.
    */
   | {
       readonly outcome: "quiet" | "alone";
@@ -168,17 +177,20 @@ export type Standing =
 /** What this client knows about the memory of one server of a quorum (docs/adr/131-longest-lease-on-a-quorum.md). */
 export interface ServerMemory {
   /**
-   * The run of the server, if the server may grant and has been informed of leases of `leaseMs`; undefined if the server must be
-   * asked first.
+   * The run of the server, if the server may grant and has been informed of leases of `leaseMs`; undefined if the
+   * server must be asked first.
    */
   knows(leaseMs: number): string | undefined;
-  /** The run of the server, if its last reply was `alone`: since that run began, too few of the other servers have been asked. */
+  /**
+   * The run of the server, if its last reply was `alone`: since that run began, too few of the other servers have been
+   * asked.
+   */
   readonly aloneIn: string | undefined;
   /**
    * Asks the server now, and informs it of leases of `leaseMs`.
    *
-   * @param heard  a run of the server, if enough of the other servers were asked since it began. `leaseMs` is then at least the
-   *               longest lease that they reported
+   * @param heard  a run of the server, if enough of the other servers were asked since it began. `leaseMs` is then at
+   *               least the longest lease that they reported
    * @throws StoreError
    */
   ask(leaseMs: number, timeoutMs: number, heard?: string): Promise<Standing>;
@@ -199,7 +211,8 @@ export type ShardStanding =
       /** `whole`: a client has found that this run of the server has every grant ever made in the slot. */
       readonly outcome: "whole" | "foreign";
       /**
-       * The last slot that the server serves. The marker in that slot counts for the whole server. Known if `withOthers` was set.
+       * The last slot that the server serves. The marker in that slot counts for the whole server. Known if
+       * `withOthers` was set.
        */
       readonly home: number;
       readonly run: string;
@@ -219,7 +232,8 @@ export interface Replicas {
 export interface Grace {
   /**
    * The start of a Lua `if`, to which the store appends the id of a run. The condition is true if the server is in any
-   * other run. It is always false on servers whose replicas do not get scripts, because there only that run has the script.
+   * other run. It is always false on servers whose replicas do not get scripts, because there only that run has the
+   * script.
    */
   readonly ifOtherRun: string;
   /** The key of the server's marker. In a cluster, the prefix of the keys of the markers. */
@@ -229,7 +243,8 @@ export interface Grace {
   /**
    * Asks the server that has the marker.
    *
-   * @param vouched  in a cluster: a run that is known to be allowed to grant, or an empty string. Absent for a single server
+   * @param vouched  in a cluster: a run that is known to be allowed to grant, or an empty string. Absent for a single
+   *                 server
    * @param heard    in a quorum: a run, if enough of the other servers were asked since it began
    * @throws StoreError
    */
@@ -298,8 +313,8 @@ export interface Script<Key extends string = string, Arg extends string = string
   /** The Lua source text. */
   readonly source: string;
   /**
-   * Whether the script can grant a lock to a claim that does not hold it. Such a script is sent only to a server that may
-   * grant: see stores/failover-guard.ts. A script without this flag cannot grant.
+   * Whether the script can grant a lock to a claim that does not hold it. Such a script is sent only to a server that
+   * may grant: see stores/failover-guard.ts. A script without this flag cannot grant.
    */
   readonly grants?: boolean | undefined;
   /** Whether the script only renews a lease, and replies 1 if it did. */
@@ -316,7 +331,10 @@ export interface ScriptText {
   readonly source: string;
 }
 
-/** The SHA-1 of a script, computed at its first use. Shipping a hash with each script would make the package 2 kB larger. */
+/**
+ * The SHA-1 of a script, computed at its first use. Shipping a hash with each script would make the package 2 kB
+ * larger.
+ */
 export function sha1Of(text: Pick<ScriptText, "source">): string {
   return fixed(text, "sha1", crypto().createHash("sha1").update(text.source).digest("hex"));
 }
@@ -340,8 +358,9 @@ export function fixed<Value>(target: object, name: string, value: Value): Value 
 /**
  * One form of a script's reply: one line under REPLY in the script's header.
  *
- * With `code: null`, the reply is a single number, and `values` has only its name. Otherwise the reply is a list: the code,
- * then the numbers named in `values`. `rest` names any number of strings after them; only scripts that read return any.
+ * With `code: null`, the reply is a single number, and `values` has only its name. Otherwise the reply is a list: the
+ * code, then the numbers named in `values`. `rest` names any number of strings after them; only scripts that read
+ * return any.
  */
 export interface ReplyForm {
   /** The first number of the list; null if the reply is a single number. */

@@ -9,10 +9,11 @@ import type { Runtime, Timer } from "./runtime.js";
 
 // --- How long a holder may trust its lease, by its own clocks.
 //
-// The trusted time of a lease starts before the request that set it is sent. It is `leaseMs` minus an allowance for clocks
-// that run at different speeds: 1 % and 2 ms, as in the Redlock description. It ends as soon as either the monotonic clock
-// or the wall clock says so, because the monotonic clock may stand still on a suspended host and the wall clock may be set
-// back. So the lease ends here before it ends on the server, as long as the clock rates differ by less than the allowance.
+// The trusted time of a lease starts before the request that set it is sent. It is `leaseMs` minus an allowance for
+// clocks that run at different speeds: 1 % and 2 ms, as in the Redlock description. It ends as soon as either the
+// monotonic clock or the wall clock says so, because the monotonic clock may stand still on a suspended host and the
+// wall clock may be set back. So the lease ends here before it ends on the server, as long as the clock rates differ by
+// less than the allowance.
 
 /** One moment on both clocks. */
 export interface Moment {
@@ -39,7 +40,7 @@ export function msUntil(moment: Moment, runtime: Runtime): number {
   return msFrom(now(runtime), moment);
 }
 
-/** The same, for clocks that were already read at `at`. */
+/** Like `msUntil`, for clocks that were already read, at `at`. */
 export function msFrom(at: Moment, moment: Moment): number {
   return Math.max(0, Math.min(moment.monotonicMs - at.monotonicMs, moment.wallMs - at.wallMs));
 }
@@ -47,8 +48,8 @@ export function msFrom(at: Moment, moment: Moment): number {
 /**
  * The later of two moments, by the time left until each at `at`.
  *
- * It does not take the maximum of each clock separately. If the wall clock was set back, the wall time of an older moment
- * is too far in the future, and a host that is then suspended would not notice that its lease is over.
+ * It does not take the maximum of each clock separately. If the wall clock was set back, the wall time of an older
+ * moment is too far in the future, and a host that is then suspended would not notice that its lease is over.
  */
 export function later(a: Moment, b: Moment, at: Moment): Moment {
   return msFrom(at, a) > msFrom(at, b) ? a : b;
@@ -61,11 +62,11 @@ export interface ClockSample {
 }
 
 /**
- * The earliest moment at which the server can have made a grant that it dates `grantedAtUs`.
+ * The earliest moment at which the server could have made a grant that it dates `grantedAtUs`.
  *
- * The message with the grant is in transit for an unknown time, so its arrival proves nothing. The server's own clock says
- * how long after the sample the grant was made. The drift allowance is subtracted from that time too. If the server's clock
- * was set forward in between, it has shortened the lease by as much (assumption A2 of docs/safety.md).
+ * The message with the grant is in transit for an unknown time, so its arrival proves nothing. The server's own clock
+ * says how long after the sample the grant was made. The drift allowance is subtracted from that time too. If the
+ * server's clock was set forward in between, it has shortened the lease by as much (assumption A2 of docs/safety.md).
  */
 export function earliestGrant(sample: ClockSample, grantedAtUs: number, receivedAt: Moment): Moment {
   const elapsedMs = Math.max(0, (grantedAtUs - sample.serverUs) / 1_000) * (1 - DRIFT_RATE);
@@ -76,7 +77,8 @@ export function earliestGrant(sample: ClockSample, grantedAtUs: number, received
 }
 
 /**
- * Computes the earliest moment at which a claim can have been granted, from what its waiter knows about the server's clock.
+ * Computes the earliest moment at which a claim could have been granted, from what its waiter knows about the server's
+ * clock.
  *
  * There is one for each claim that is not granted yet.
  */
@@ -109,8 +111,8 @@ export class GrantMoment {
   /**
    * The earliest possible moment of a grant that came by message and that the server dates `grantedAtUs`.
    *
-   * Undefined if the caller should ask the server instead. That is necessary in two cases: the grant is older than a reply that
-   * says that the claim waits, so the grant is over; or less than half of the lease is left.
+   * Undefined if the caller should ask the server instead. That is necessary in two cases: the grant is older than a
+   * reply that says that the claim waits, so the grant is over; or less than half of the lease is left.
    */
   of(grantedAtUs: number, leaseMs: number): Moment | undefined {
     const receivedAt = now(this.#runtime);
@@ -124,7 +126,8 @@ export class GrantMoment {
 }
 
 /**
- * How long a hold may be trusted, and which leases were requested from the server. Each call computes validity from the clocks.
+ * How long a hold may be trusted, and which leases were requested from the server. Each call computes validity from the
+ * clocks.
  *
  * There is one for each hold.
  */
@@ -139,9 +142,10 @@ export class Validity {
   #longestMs = 0;
 
   /**
-   * @param setAt      the earliest moment at which the server can have begun the lease
+   * @param setAt      the earliest moment at which the server could have begun the lease
    * @param leaseMs    length of the lease that renewals ask for, in ms
-   * @param grantedMs  length of the lease that the server has granted, in ms; shorter than `leaseMs` if it is provisional
+   * @param grantedMs  length of the lease that the server has granted, in ms; shorter than `leaseMs` if it is
+   *                   provisional
    * @param heldFrom   when the hold began, as this process saw it
    */
   constructor(runtime: Runtime, setAt: Moment, leaseMs: number, grantedMs: number, heldFrom: Moment) {
@@ -172,7 +176,10 @@ export class Validity {
     this.#longestMs = Math.max(this.#longestMs, leaseMs);
   }
 
-  /** Records a renewal that was confirmed at `at`. The lease may now be trusted until `until`, or longer if it already was. */
+  /**
+   * Records a renewal that was confirmed at `at`. The lease may now be trusted until `until`, or longer if it already
+   * was.
+   */
   extended(until: Moment, at: Moment): void {
     this.#validUntil = later(this.#validUntil, until, at);
   }
@@ -181,11 +188,12 @@ export class Validity {
 /** What ended a wait: its deadline, or an abort of its signal. */
 export type DeadlineEnd = "deadline" | "abort";
 
-/** The value does not matter, because the timer restarts itself. */
+/** Delay of a timer that only keeps the process alive. The value does not matter, because the timer restarts itself. */
 const STAY_MS = 60_000;
 
 /**
- * How long a caller waits: until its deadline, or until its signal aborts. The rule is the same with and without a local queue.
+ * How long a caller waits: until its deadline, or until its signal aborts. The rule is the same with and without a
+ * local queue.
  *
  * A running deadline keeps the process alive.
  */
@@ -225,7 +233,8 @@ export class Deadline {
   /**
    * Starts the timer of the deadline. The constructor does not, because most acquires end before they need a timer.
    *
-   * @param leastMs  shortest time from now until the wait may end, in ms; applies until `start` is called again without it
+   * @param leastMs  shortest time from now until the wait may end, in ms; applies until `start` is called again without
+   *                 it
    */
   start(leastMs = 0): void {
     if (this.#isExact || this.#waitMs === Infinity) return;
@@ -234,7 +243,9 @@ export class Deadline {
     this.#timer = this.#runtime.startTimer(() => this.#onEnd("deadline"), Math.max(leastMs, this.leftMs()), true);
   }
 
-  /** Like `start`, but also keeps the process alive if there is no deadline. For callers that have no request in flight. */
+  /**
+   * Like `start`, but also keeps the process alive if there is no deadline. For callers that have no request in flight.
+   */
   stay(): void {
     if (this.#waitMs < Infinity) {
       this.start();

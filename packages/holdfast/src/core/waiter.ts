@@ -123,10 +123,12 @@ export class Waiter implements Occupant, Listening {
   }
 
   /**
-   * Sends the acquire request of the claim. If a request has no reply yet, sends it again when that reply arrives.
+   * Sends the acquire request of the claim. If an earlier request still has no reply, sends this one when that reply
+   * arrives.
    *
-   * @param why  "at-once" sends without waiting for an open request: its reply may be lost, and the grant that the server
-   *             announced may end before that is known. "recheck" is a periodic request in case a message was lost.
+   * @param why  "at-once" does not wait for the reply to an open request: that reply may be lost, and the grant that
+   *             the server announced could end before the waiter finds out. "recheck" is a periodic request in case a
+   *             message was lost.
    */
   ask(why?: "at-once" | "recheck"): void {
     if (this.#isSettled) return;
@@ -160,8 +162,8 @@ export class Waiter implements Occupant, Listening {
     reply.then(
       (answer) => {
         this.#open -= 1;
-        // With `recheckMs`, other clients release without a message, so finding a grant this way does not mean that a message was
-        // lost.
+        // With `recheckMs`, other clients release without a message, so finding a grant this way does not mean that a
+        // message was lost.
         const isMissed = why === "recheck" && answer.outcome === "granted" && protocol.recheckMs === undefined;
         if (isMissed) this.#check?.missed();
         this.#answered(answer, sentAt);
@@ -180,8 +182,8 @@ export class Waiter implements Occupant, Listening {
   }
 
   /**
-   * Plans the next request after a "waiting" reply. `restMs` is the remaining time of the current lease, in ms; negative if the
-   * lease has no end.
+   * Plans the next request after a "waiting" reply. `restMs` is the remaining time of the current lease, in ms;
+   * negative if the lease has no end.
    */
   #queued(restMs: number): void {
     if (this.#askAgain) {
@@ -203,7 +205,9 @@ export class Waiter implements Occupant, Listening {
     check?.join(this);
   }
 
-  /** Continues after a reply without a place in the queue: subscribes and asks again, or polls if it cannot subscribe. */
+  /**
+   * Continues after a reply without a place in the queue: subscribes and asks again, or polls if it cannot subscribe.
+   */
   #queueOrPoll(): void {
     const session = this.#session;
     const protocol = this.#protocol;
@@ -229,7 +233,7 @@ export class Waiter implements Occupant, Listening {
     if (!this.#isSettled && this.#open === 0) this.#later().poll();
   }
 
-  /** The server grants nothing for another `restMs`. */
+  /** Schedules the next request to a server that grants nothing for another `restMs`. */
   #quiet(restMs: number): void {
     if (!this.#isSettled && this.#open === 0) this.#later().quiet(restMs);
   }
@@ -242,7 +246,7 @@ export class Waiter implements Occupant, Listening {
     return this.#polling;
   }
 
-  /** A grant was pushed to the inbox. */
+  /** Called when a grant arrives in the inbox. */
   granted(token: number, grantedAtUs: number, slots: readonly number[]): void {
     if (this.#isSettled) return;
     const setAt = this.#moment.of(grantedAtUs, this.#claim.handOffMs ?? this.#claim.leaseMs);
@@ -275,15 +279,15 @@ export class Waiter implements Occupant, Listening {
     if (this.#isSettled) return;
     const cleanedUp = this.abandon();
     const notify = (): void => this.#ends.failed(this.#options.signal?.reason);
-    // For kinds that hold nothing, wait for the cleanup. A caller that returned immediately could find its own old claim and
-    // mistake it for another caller's.
+    // For kinds that hold nothing, wait for the cleanup. A caller that returned immediately could find its own old
+    // claim and mistake it for another caller's.
     if (this.#protocol.holdsNothing === true) void cleanedUp.then(notify);
     else notify();
   }
 
   /**
-   * Ends the wait without notifying the caller. Resolves to true if it is certain that nothing of the claim is left on the
-   * server.
+   * Ends the wait without notifying the caller. Resolves to true if it is certain that nothing of the claim is left on
+   * the server.
    */
   abandon(): Promise<boolean> {
     this.#settle();
@@ -387,8 +391,9 @@ export class Waiter implements Occupant, Listening {
   }
 
   /**
-   * Accepts a grant by message, which lasts only for `handOffMs`. Confirms it first, to get the full lease, unless the lock is
-   * usually held briefly or `handOffMs` covers the lease.
+   * Accepts a grant by message, which lasts only for `handOffMs`. Confirms it first, to get the full lease, unless the
+   * hold is renewed anyway and either the last hold of the lock in this process was short or `handOffMs` covers the
+   * lease.
    */
   #grantByMessage(token: number, setAt: Moment, slots: readonly number[]): void {
     const { confirm, confirmHandOff, confirmsFirst, key } = this.#protocol;
@@ -399,7 +404,7 @@ export class Waiter implements Occupant, Listening {
     }
     this.#isHandedOver = true;
     const isShort = key !== undefined && this.#session.shortHolds.has(key);
-    // Then the regular renewal comes before the grant ends.
+    // In this case, the regular renewal comes before the grant ends.
     const isNoShorter = handOffMs >= this.#claim.leaseMs && this.#options.renew;
     if (isNoShorter || (isShort && confirmsFirst !== true && this.#options.renew)) {
       this.#keep(token, setAt, slots, handOffMs);
@@ -468,7 +473,7 @@ export class Waiter implements Occupant, Listening {
   /**
    * Ends a wait that has timed out: inspects the lock, leaves the queue and returns the state of the lock.
    *
-   * @param waitMs  how long the wait was, in ms, for the error message; 0 returns immediately without inspecting the lock
+   * @param waitMs  how long the wait was, in ms, for the error message; 0 returns without inspecting the lock
    * @throws StoreError  the claim may still be queued or granted on the server; it is cleaned up or expires
    */
   async giveUp(waitMs: number): Promise<TimedOut> {
@@ -490,7 +495,7 @@ export class Waiter implements Occupant, Listening {
     };
     if (await this.#cleanUp(timeoutMs, onRefused)) return inspecting;
     if (refusal instanceof StoreError) throw asUncertain(refusal, this.#protocol.name);
-    throw unknownOutcome(this.#protocol.name, `the wait of ${waitMs} ms ended while the server did not reply`);
+    throw unknownOutcome(this.#protocol.name, `the wait of ${waitMs} ms ended before the server replied`);
   }
 
   /** Resolves to true if it is certain that nothing of the claim is left on the server. */
@@ -525,7 +530,9 @@ export class Waiter implements Occupant, Listening {
   }
 }
 
-/** Releases a late grant. Created outside the waiter, so that the closure does not keep the waiter and its caller alive. */
+/**
+ * Releases a late grant. Created outside the waiter, so that the closure does not keep the waiter and its caller alive.
+ */
 function passingOn(session: Session, protocol: WaitProtocol, claim: Claim, isUncertain: boolean): () => void {
   return () => void cleanUp(session, protocol, claim, isUncertain);
 }

@@ -1,5 +1,5 @@
 /**
- * Timers that all leases of a process share, so that a lease needs no timer of its own.
+ * Timers that all leases of one session share, so that a lease needs no timer of its own.
  */
 import { Registry } from "./inbox.js";
 import { type Runtime, SharedTimer } from "./runtime.js";
@@ -70,8 +70,8 @@ export class Watchdog {
 }
 
 /**
- * Maximum jitter of a confirmation, in ms. It spreads confirmations, because permits are granted to many holders at a
- * time.
+ * Maximum jitter of a confirmation, in ms. It spreads out confirmations, because permits can be granted to many holders
+ * at the same time.
  */
 const JITTER_MS = 50;
 
@@ -97,8 +97,8 @@ export function confirmAtMs(
 /**
  * Confirms grants by message if the lock is not released soon.
  *
- * All grants share one timer, because most locks are released before their confirmation is due. If the confirmation of a new
- * grant is due before the timer fires, it is delayed until then, by at most 300 ms.
+ * All grants share one timer, because most locks are released before their confirmation is due. If the confirmation of
+ * a new grant is due before the timer fires, the confirmation waits for the timer, for at most 300 ms.
  *
  * Each session has one instance.
  */
@@ -112,7 +112,7 @@ export class Confirmations {
     this.#timer = new SharedTimer(runtime, () => this.#check());
   }
 
-  /** Adds a grant. It is confirmed when its confirmation is due. */
+  /** Adds a grant, to be confirmed when its confirmation is due. */
   add(one: Unconfirmed): void {
     this.#waiting.add(one);
     this.#timer.ensure(Math.max(0, one.confirmAtMs - this.#runtime.monotonicMs()));
@@ -152,7 +152,9 @@ export class Confirmations {
 /** A hold shorter than this, in ms, needs no confirmation. */
 export const SHORT_HOLD_MS = 250;
 
-/** Maximum number of locks that are remembered. Grants of unknown locks are confirmed immediately, which is always safe. */
+/**
+ * Maximum number of locks that are remembered. Grants of unknown locks are confirmed immediately, which is always safe.
+ */
 const REMEMBERED = 10_000;
 
 /**

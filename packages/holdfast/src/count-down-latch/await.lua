@@ -1,9 +1,9 @@
 --[[
   count-down-latch/await: continue if the count is zero or not set; otherwise, if requested, wait for a message.
 
-  A waiter names the generation that it waits for, as an earlier reply reported it. Once that generation is over it
-  continues, even if a new count is set by then. Waiting extends the keys, so that no count expires while a process
-  waits for it.
+  A waiter names the generation that it waits for, which it learned from an earlier reply. Once that generation is over,
+  the waiter continues, even if a new count has been set by then. Waiting extends the expiry of the keys, so that no
+  count expires while a process waits for it.
 
   KEYS[1] latch    hash, count, initial, generation and setBy
   KEYS[2] counted  sorted set, id of a count-down that counted -> generation

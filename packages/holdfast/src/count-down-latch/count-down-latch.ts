@@ -45,7 +45,7 @@ const COUNT_MAX = 1_000_000_000;
  *
  * A latch has no holder and no lease, so if a process crashes before it counts down, its count-down is missing. A
  * caller id counts once, so a restarted job cannot count twice. When the count reaches zero, all waiters are notified
- * in one step, and later callers do not wait. Then a new count may be set.
+ * in one step, and later callers do not wait. Then a new count can be set.
  *
  * A latch that was not set is open, so set it before any process waits.
  *
@@ -118,7 +118,7 @@ export class CountDownLatch {
   }
 
   /**
-   * Waits until the count is zero. Resolves after one round trip if it already is or if no count is set; otherwise a
+   * Waits until the count is zero. Resolves after one round trip if the count is already zero or not set; otherwise a
    * message ends the wait.
    *
    * @throws WaitTimeoutError  after `waitMs` (by default as long as an acquire waits)

@@ -1,9 +1,9 @@
 --[[
   count-down-latch/count-down: decrease the count, once for each id; at zero, notify all waiters.
 
-  This is one atomic step, so that exactly one count-down reaches zero, and every waiter until then is notified. A
-  request never counts twice, so that a copy that arrives after a new count is set does no harm. A caller id counts
-  once in each generation.
+  This is one atomic step, so that exactly one count-down reaches zero, and every claim that waits by then is notified.
+  A request never counts twice, so a copy that arrives after a new count is set does no harm. A caller id counts once in
+  each generation.
 
   KEYS[1] latch    hash, count, initial, generation and setBy
   KEYS[2] counted  sorted set, caller that counted -> generation; request -> time of its execution

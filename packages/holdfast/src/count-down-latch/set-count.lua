@@ -1,9 +1,9 @@
 --[[
   count-down-latch/set-count: set the count, if none is set or it has reached zero.
 
-  A new count begins a new generation. So a waiter continues even if it has not learned yet that the last count reached
-  zero. A generation is the server's time in microseconds, or the last generation + 1 if that is higher, so none is used
-  twice. A repeated request gets the same reply and changes nothing.
+  A new count begins a new generation, so that a waiter continues even if it does not know yet that the last count
+  reached zero. A generation is the server's time in microseconds, or the last generation + 1 if that is higher, so none
+  is used twice. A repeated request gets the same reply and changes nothing.
 
   KEYS[1] latch    hash, count, initial, generation and setBy
   KEYS[2] counted  sorted set, caller that counted -> generation; request -> time of its execution; the id of a refused

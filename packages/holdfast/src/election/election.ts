@@ -51,17 +51,20 @@ export interface Leader extends Holder {
   readonly value: string;
   /** Number of the leadership. Rises with each new leader. */
   readonly term: number;
-  /** The number of new terms since the first term on record. The server forgets the record 10 minutes after the last lease. */
+  /**
+   * Number of terms after the first one on record. The server forgets the record 10 minutes after the last lease ends.
+   */
   readonly transitions: number;
 }
 
 /**
- * Leader election: at most one leader at a time among all processes. Every process can read and observe the leader's value.
+ * Leader election: at most one leader at a time among all processes. Every process can read and observe the leader's
+ * value.
  *
  * An election is a mutex whose holder proclaims a value. Candidates queue, and the next one leads as soon as the leader
- * resigns or its lease ends. A leader must stop leading when `leadership.signal` aborts, and must pass `leadership.term` to
- * every resource that has to refuse former leaders. Others see a winner as leader once its value is stored. That takes a
- * second round trip, before `campaign` resolves.
+ * resigns or its lease ends. A leader must stop leading when `leadership.signal` aborts, and must pass
+ * `leadership.term` to every resource that has to refuse former leaders. Others see the winner as the leader once its
+ * value is stored, which takes a second round trip before `campaign` resolves.
  *
  * The API follows etcd's election. Unlike in etcd, candidates are notified by a message and do not watch each other.
  *
@@ -129,7 +132,11 @@ export class Election extends Lock<Leadership> {
     return leadership && this.#takeOffice(leadership, value);
   }
 
-  /** Leads while `work` runs, like `Lock.run`. Takes the options of `acquire`. @throws as `Lock.run`, and as `acquire` */
+  /**
+   * Leads while `work` runs, like `Lock.run`. Takes the options of `acquire`.
+   *
+   * @throws as `Lock.run`, and as `acquire`
+   */
   override run<Result>(
     work: (leadership: Leadership) => Result | Promise<Result>,
     options: ElectionOptions & RunOptions = NONE,
@@ -140,9 +147,9 @@ export class Election extends Lock<Leadership> {
   /**
    * Resigns a leadership, like `leadership.release()`.
    *
-   * Without an argument, resigns the leadership of `lead` (from `@holdfast/recipes`) in this Holdfast instance: aborts its
-   * signal, waits until its work has settled, then releases. Do not call it from within that work, because the work would
-   * wait for itself.
+   * Without an argument, resigns the leadership of `lead` (from `@holdfast/recipes`) in this Holdfast instance: aborts
+   * its signal, waits until its work has settled, then releases. Do not call it from within that work, because the work
+   * would wait for itself.
    *
    * @returns undefined if there was nothing to release
    * @throws as `Lease.release`
@@ -157,8 +164,8 @@ export class Election extends Lock<Leadership> {
   }
 
   /**
-   * Changes the value of the leader, like `leadership.proclaim(value)`. Without a leadership, uses the leadership of `lead`
-   * (from `@holdfast/recipes`) in this Holdfast instance.
+   * Changes the value of the leader, like `leadership.proclaim(value)`. Without a leadership, uses the leadership of
+   * `lead` (from `@holdfast/recipes`) in this Holdfast instance.
    *
    * @throws as `Leadership.proclaim`
    */
@@ -172,11 +179,11 @@ export class Election extends Lock<Leadership> {
   }
 
   /**
-   * Reports the state of this process in the election, without asking the server. For liveness probes that restart a hung
-   * process.
+   * Reports the state of this process in the election, without asking the server. Use it for liveness probes that
+   * restart a hung process.
    *
-   * @param withinMs  how long a leader may go without a confirmation by the server; also how long work may continue after
-   *                  its leadership was lost. Whole milliseconds, 0 to 31,536,000,000
+   * @param withinMs  how long a leader may go without a confirmation from the server; also how long work may continue
+   *                  after its leadership was lost. Whole milliseconds, 0 to 31,536,000,000
    * @throws TypeError, RangeError  invalid `withinMs`
    */
   health(withinMs: number): ElectionHealth {
@@ -193,14 +200,15 @@ export class Election extends Lock<Leadership> {
   /**
    * Observes the leader. Yields the current leader first, then each change; null means that there is no leader.
    *
-   * Changes are pushed. The state is read again after a lost connection and when the leader's lease must have ended, so the
-   * latest change is never missed. A reader that is slower than the changes gets the newest state and misses those in
-   * between. To stop, leave the loop, call `return()`, or abort `signal`; this also ends a pending `next()`. When this
-   * Holdfast instance is closed, the loop ends without an error.
+   * Changes are pushed. The state is read again after a lost connection and when the leader's lease must have ended, so
+   * the latest change is never missed. A reader that is slower than the changes gets the newest state and misses those
+   * in between. To stop, leave the loop, call `return()`, or abort `signal`; this also ends a pending `next()`. When
+   * this Holdfast instance is closed, the loop ends without an error.
    *
    * @throws the signal's reason, when it aborts; to stop without an error, leave the loop
    * @throws ClosedError  this Holdfast instance was closed before the loop began
-   * @throws StoreError   the server cannot answer, and retrying does not help; otherwise the observer waits for the server
+   * @throws StoreError   the server cannot answer, and retrying does not help; otherwise the observer waits for the
+   *                      server
    * @throws TypeError    invalid option
    */
   observe(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<Leader | null, void, undefined> {
@@ -229,7 +237,7 @@ export class Election extends Lock<Leadership> {
       await leadership.proclaim(value);
       return leadership;
     } catch (error) {
-      // The server has just failed to answer, so do not make the caller wait for the release.
+      // The server may not be answering, so do not make the caller wait for the release.
       void leadership.release().catch(() => {});
       throw error;
     }

@@ -1,5 +1,5 @@
 --[[
-  election/extend: renew the leader's lease if it is still its own, and keep its value for the same time.
+  election/extend: renew the leader's lease if the claim still leads, and keep the leader's record with it.
 
   KEYS[1] lock     string, owner id of the leader; expires with its lease
   KEYS[2] fence    string, last term

@@ -8,7 +8,7 @@ import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import type { ElectionProtocol } from "./protocol.js";
 
-/** The lease of the winner of an election. Others can see its value. */
+/** The lease of the winner of an election. Other processes can see the winner's value. */
 export class Leadership extends Lease {
   readonly #session: Session;
   readonly #protocol: ElectionProtocol;

@@ -69,7 +69,8 @@ export function observe<State, Shown>(
       observer.stop();
     }
   })();
-  // A generator queues its calls, so `return` and `throw` would have to wait for the next state. Stop the observer first.
+  // A generator queues its calls, so `return` and `throw` would have to wait for the next state. Stop the observer
+  // first.
   const end = states.return.bind(states);
   const fail = states.throw.bind(states);
   states.return = (value) => {
@@ -88,8 +89,9 @@ function signalOf(options: ObserveOptions): AbortSignal | undefined {
   if (options === null || typeof options !== "object") {
     throw new TypeError(`options must be an object; got ${show(options)}`);
   }
+  if (isAbortSignal(options)) throw new TypeError("options must be an object such as { signal }; got an AbortSignal");
   const { signal, ...others } = options;
-  const [unknown] = isAbortSignal(options) ? ["an AbortSignal in place of { signal }"] : Object.keys(others);
+  const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw unknownOption(unknown, ["signal"]);
   if (signal !== undefined && !isAbortSignal(signal)) {
     throw new TypeError(`signal must be an AbortSignal; got ${show(signal)}`);

@@ -1,4 +1,7 @@
-/** The state of this process in an election, as known without asking the server: its leadership and the work under it. */
+/**
+ * The state of this process in an election, as known without asking the server: its leadership, and the work that runs
+ * under it.
+ */
 
 import { Hold } from "../core/hold.js";
 import type { ReleaseOutcome } from "../core/lease.js";
@@ -15,11 +18,15 @@ export interface ElectionHealth {
   readonly ok: boolean;
   /**
    * - `leader`: this Holdfast instance holds a leadership
-   * - `unsure`: the same, but half of the lease has passed without a confirmation by the server, so others may lead soon
+   * - `unsure`: the same, but half of the lease has passed without a confirmation from the server, so others may lead
+   *   soon
    * - `follower`: it holds none
    */
   readonly role: "leader" | "follower" | "unsure";
-  /** Age of the last confirmation by the server, in ms; 0 for a follower, unless work of `lead` has outlasted its term. */
+  /**
+   * Age of the last confirmation from the server, in ms; 0 for a follower, unless work of `lead` has outlasted its
+   * term.
+   */
   readonly ageMs: number;
 }
 
@@ -56,7 +63,7 @@ export function healthOf(session: Session, key: string, withinMs: number): Elect
   return { ok: ageMs <= withinMs, role, ageMs };
 }
 
-/** Time since sending the last request that the server confirmed, in ms; the larger value of the two clocks. */
+/** Time since the start of the last request that the server confirmed, in ms, by the clock that shows more. */
 function unconfirmedMs(hold: Hold): number {
   const wholeMs = validUntil({ monotonicMs: 0, wallMs: 0 }, hold.leaseMs).wallMs;
   return Math.max(0, wholeMs - hold.validForMs());

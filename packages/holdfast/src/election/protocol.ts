@@ -25,7 +25,7 @@ export class ElectionProtocol extends MutexProtocol {
   /** The channel that observers subscribe to. */
   readonly channel: string;
   /**
-   * This is set because a leader may start long work immediately, and because others see it as the leader after its
+   * True, because a leader may start long work immediately, and because others see it as the leader only after its
    * first proclamation.
    */
   readonly confirmsFirst = true;
@@ -37,12 +37,12 @@ export class ElectionProtocol extends MutexProtocol {
     this.#record = `${place.keys.base}:value`;
   }
 
-  /** This is undefined because a separate script renews the leader record together with the lease. */
+  /** Undefined, because elections have their own script, which renews the leader record together with the lease. */
   override get renewAll(): undefined {
     return undefined;
   }
 
-  /** This is undefined because a separate script deletes the leader record together with the lease. */
+  /** Undefined, because elections have their own script, which also deletes the leader's value. */
   override get releaseFree(): undefined {
     return undefined;
   }

@@ -36,8 +36,8 @@ export interface ForeignParts<Held extends Lease> {
 }
 
 /**
- * A lock that is shared with clients of another system. It waits without Holdfast's queue. Otherwise it works like any
- * other `Lock`.
+ * A lock that is shared with clients of another system. Its waiters do not use Holdfast's queue. Otherwise it works
+ * like any other `Lock`.
  */
 export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   readonly #parts: ForeignParts<Held>;

@@ -24,7 +24,7 @@ export interface InLine {
  */
 export type Listen = (onNews: () => void) => Promise<Inbox>;
 
-/** How long a subscription is kept after the last waiter left, in ms. A busy lock soon has the next waiter. */
+/** How long a subscription is kept after the last waiter left, in ms. A busy lock soon has another waiter. */
 const LINGER_MS = 5_000;
 
 const lines = new WeakMap<Session, Map<string, Line>>();
@@ -86,7 +86,7 @@ export class Line {
     else this.#linger = this.#session.runtime.startTimer(() => this.#close(), this.#lingerMs, false);
   }
 
-  /** Subscribes, unless it already has. The caller in front asks again then, because earlier messages were missed. */
+  /** Subscribes, unless it already has. Then the caller in front asks again, because earlier messages were missed. */
   listen(open: Listen): void {
     if (this.#subscriber !== undefined || this.#isOpening || this.#isDeaf || this.#isClosed) return;
     this.#isOpening = true;

@@ -25,8 +25,8 @@ end
 if notify(channel, message) then
   return 1
 end
--- There is no subscriber, or the server refuses to count or to publish. Nothing was written, so this may raise the
--- error.
+-- There is no subscriber, or the server refuses to count or to publish. Nothing has been written, so these calls can
+-- raise the error.
 if string.find(channel, '}:', 1, true) and countShard(channel) then
   redis.call('PUBSUB', 'SHARDNUMSUB', channel)
   redis.call('SPUBLISH', channel, message)

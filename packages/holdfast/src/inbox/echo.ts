@@ -1,4 +1,7 @@
-/** Lets a client send a message to itself, and warns if messages do not arrive. core/inbox-check.ts decides when to send. */
+/**
+ * Lets a client send a message to itself, and warns if messages do not arrive. core/inbox-check.ts decides when to send
+ * one.
+ */
 import { call } from "../core/call.js";
 import { type StoreError, warn } from "../core/errors.js";
 import { serverOf } from "../core/events.js";

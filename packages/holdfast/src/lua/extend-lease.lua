@@ -3,7 +3,7 @@
 
   The same claim may have been granted twice, and only the later grant is valid. Never shortens a lease, because the
   request may be a late copy that arrives after a longer extension. Uses KEYS[1] lock, KEYS[2] fence. Returns whether
-  the lease was extended, and how many ms are left: the fence and other records of the lease must outlive them.
+  the lease was extended, and how many ms of it are left. The fence and other records of the lease must last longer.
 ]]
 local function extendLease(owner, token, leaseMs)
   if redis.call('GET', KEYS[1]) ~= owner then

@@ -14,9 +14,9 @@
   caller's own claim: it gets a reply, not a message. `now` is the time if the caller has read it: a script reads it
   only once. Returns the granted claim and its first token, or nil if nothing was granted.
 ]]
--- The lock is free during a pause that lasts for another `restMs`. The fence is raised as for a grant, so that an
--- earlier holder that is late, or that reclaims its lease after a failover, is refused. The fence outlives the pause by
--- 10 minutes, but lasts for one day and 10 minutes at most.
+-- Call this if the lock is free during a pause, which lasts for another `restMs`. Raises the fence as for a grant, so
+-- that an earlier holder that is late, or that reclaims its lease after a failover, is refused. The fence outlives the
+-- pause by 10 minutes, but lasts for one day and 10 minutes at most.
 local function moveFence(restMs, now)
   if not now then
     local time = redis.call('TIME')

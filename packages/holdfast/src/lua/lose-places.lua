@@ -2,7 +2,7 @@
   lua/lose-places: remove a client from the queue, with all of its places, if its last grant expired unconfirmed.
 
   Only for a script that has found no holder. A holder deletes KEYS[4] when it confirms or releases. So if the lock is
-  free while KEYS[4] exists, it was granted to a process that never replied: it is frozen, dead or unreachable. Each of
+  free while KEYS[4] exists, it was granted to a process that never replied and is frozen, dead or unreachable. Each of
   its other claims would cause the same delay for the next waiters. Each removed claim gets a message, so that a client
   that is alive queues again. One call examines at most 10,000 waiters and removes at most 1,000.
 

@@ -6,9 +6,10 @@
   counts the subscribers of the exact channel.
 
   In a cluster the inbox ends in the hash tag of the keys and a colon. Its channel is sharded, because the server of a
-  slot knows all subscribers only of sharded channels. While the slot migrates to a server, or just after the server
-  took over, it knows none. So a client that is skipped is notified on its own channel. If it is alive, it queues again.
-  A server older than Redis 7 has no sharded channels and cannot count, so it treats every client as subscribed.
+  slot knows all subscribers of a channel only if the channel is sharded. While the slot migrates to a server, or just
+  after a server took over, that server knows none. So a client that is skipped is notified on its own channel. If it is
+  alive, it queues again. A server older than Redis 7 has no sharded channels and cannot count, so it treats every
+  client as subscribed.
 
   A user may lack the permission to count or to publish, and some managed servers refuse both inside a script. The
   calling scripts have already written by then and must not stop halfway, so a refusal counts as "not subscribed", and
@@ -21,8 +22,8 @@ local function sendHint(channel, number)
   return false
 end
 
--- Returns nil if this server has no sharded channels, and 0 after a refusal, because granting to a dead client would be
--- worse.
+-- Returns the number of subscribers, or nil if this server has no sharded channels. Returns 0 after a refusal, because
+-- granting to a dead client would be worse.
 local function countShard(channel)
   local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
   if not reply.err then

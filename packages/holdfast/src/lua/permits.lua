@@ -36,7 +36,7 @@ local function begin(size, declared)
   lengthen(0)
 end
 
--- Never shortens a lease. If the key was missing, it was deleted or evicted: `first` = 0 makes the next call check it.
+-- Never shortens a lease. If the key was missing, it was deleted or evicted: `first` = 0 makes the next call repair it.
 local function keepLease(holder, ends)
   if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
     redis.call('PEXPIRE', KEYS[3], keptMs())

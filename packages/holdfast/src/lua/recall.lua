@@ -2,8 +2,8 @@
   lua/recall: ask a holder that may retain the mutex to release it.
 
   A claim that may be retained reserves an odd number of tokens, 31 or more; see docs/adr/146. No other claim does, so
-  no message is sent for other holders. The message is lost if the holder is not subscribed. Then its own clocks end the
-  retention.
+  no message is sent for other holders. If the holder is not subscribed, the message is lost, and the holder's own
+  clocks end the retention.
 
   Needs the locals `inbox` and `holder`. The functions that send messages are not included, because most calls of
   mutex/acquire on a busy lock end after this.

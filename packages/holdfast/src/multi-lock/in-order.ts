@@ -3,8 +3,8 @@
  *
  * Invariants:
  * - One deadline applies to all locks.
- * - However an attempt ends without success, the locks that it took are released.
- * - A caller never gets a set of leases of which one was lost while it waited for the others.
+ * - If an attempt fails for any reason, the locks that it took are released.
+ * - A caller never gets a set of leases if one of them was lost during the wait for the others.
  */
 
 import { AcquireTimeoutError, PausedError, StoreError } from "../core/errors.js";
@@ -71,7 +71,7 @@ const MEMBER_LOST = Symbol("a member was lost during the wait for the others");
 /**
  * Makes one pass through all the locks, starting with the first.
  *
- * @returns the leases of all locks; or the name of a lock that was lost meanwhile, and then the pass must start over
+ * @returns the leases of all locks; or the name of a lock that was lost during the pass, which must then start over
  */
 async function acquireEach(
   request: OrderedRequest,

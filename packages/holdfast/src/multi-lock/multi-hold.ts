@@ -54,7 +54,8 @@ export class MultiHold implements Holding {
   }
 
   /**
-   * If a member's reply is uncertain, the end of that member's lease is unchanged, and so is the end of the whole.
+   * If the outcome for a member is uncertain, Holdfast keeps the earlier end of that member's lease, and thus of the
+   * whole.
    */
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const ends = await Promise.allSettled(this.#leases.map((lease) => lease.extend(leaseMs)));

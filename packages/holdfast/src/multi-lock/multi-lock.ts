@@ -53,7 +53,7 @@ export interface MultiInspection extends Inspection {
  * If all members are mutexes, and in a cluster have the same hash tag, the first attempt is one script that acquires
  * all of them if all are free: one round trip. If that fails, or if kinds are mixed, the members are acquired one
  * after the other. The order is the same for all callers, whatever order the members are given in, so multi-locks
- * never deadlock. While it waits for one member, it holds those before it. A wait that ends through a timeout, an
+ * never deadlock. While a caller waits for one member, it holds those before it. A wait that ends with a timeout, an
  * abort or an error releases the members it holds. A wait in which a member is lost starts over.
  *
  * Losing any member loses the whole lease, and the other members are released. A release releases all members, and the

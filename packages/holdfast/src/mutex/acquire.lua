@@ -15,8 +15,8 @@
   ARGV[2] leaseMs  length of the lease
   ARGV[3] fenceMs  expiry of the fence; an argument because Lua converts computed numbers to text slowly
   ARGV[4] block    number of tokens that this claim reserves, 1 or more
-  ARGV[5] enqueue  1 if the claim may queue but not join during a pause; 2 if it may join during a pause too; 0 if its
-                   client has no inbox or does not wait
+  ARGV[5] enqueue  1 if the claim may join the queue, but not during a pause; 2 if it may join even during a pause;
+                   0 if its client has no inbox or does not wait
   ARGV[6] inbox    prefix of inbox channels: the channel of a client is this plus its client id
   GRANTS  by itself
   REPLY   token                granted; the first token of the block
@@ -40,8 +40,8 @@ end
 
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  -- The first reply was lost. Nothing was granted since, so the last token is ours. Never shortens the lease, because
-  -- this request may be a late copy that arrives after an extension.
+  -- The first reply was lost. Nothing has been granted since, so the last token is ours. Never shortens the lease,
+  -- because this request may be a late copy that arrives after an extension.
   if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
   end
@@ -58,7 +58,7 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- Joins the queue, unless the claim is in it or may not join. Returns the pause, or nil.
+-- Joins the queue, unless the claim is already in it or may not join. Returns the pause, or nil.
 local function queue()
   local pause = redis.call('GET', KEYS[5])
   local isQueued = redis.call('ZSCORE', KEYS[3], owner)
@@ -91,7 +91,7 @@ end
 local isUnconfirmed = losePlaces(inbox)
 local pause = queue()
 if pause then
-  -- A fence with more than 10 minutes left was already moved for this pause. The exception is the fence of an
+  -- A fence with more than 10 minutes left was already raised for this pause. The exception is the fence of an
   -- unconfirmed grant, because that grant ended earlier than its lease would have.
   if isUnconfirmed or redis.call('PTTL', KEYS[2]) <= 600000 then
     moveFence(redis.call('PTTL', KEYS[5]), now)
@@ -99,8 +99,8 @@ if pause then
   return {enqueue == '0' and 1 or 0, redis.call('PTTL', KEYS[5]), now, pause}
 end
 
--- The last holder's lease expired. The first request after that grants to the head of the queue, maybe the caller
--- itself.
+-- The last holder's lease has expired. The first request after that grants the mutex to the head of the queue, which
+-- may be the caller itself.
 local granted, token = handOff(inbox, owner, now)
 if granted == owner then
   return token

@@ -1,5 +1,5 @@
 --[[
-  mutex/extend: renew the lease if it is still ours; a claim also uses this to check that it still holds.
+  mutex/extend: renew the lease if it is still ours; a claim also uses this to check that it still holds the mutex.
 
   Comparing and extending are one atomic step, so that this cannot extend the next holder's lease. Compares the token
   too, because the same claim may have been granted twice, and only the later grant is valid. Never shortens a lease,
@@ -14,8 +14,8 @@
   ARGV[3] leaseMs  length of the lease, counted from now
   RENEWS
   REPLY   1        extended
-          2        unclaimed: the lease had ended, and nothing was granted since
-          3        claimed: the lease had ended, and another claim was granted since
+          2        unclaimed: the lease has ended, and nothing has been granted since
+          3        claimed: the lease has ended, and another claim has been granted since
           4        forgotten: the server has no record of the grant
 ]]
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]

@@ -2,7 +2,7 @@
   mutex/force-release: take the mutex away from a specific holder, and notify that holder.
 
   The caller names the holder by owner, by token, or by both. Nothing happens if the holder has changed. The fence is
-  raised even without waiters, so that a late release of the old holder learns that the lock was taken away.
+  raised even without waiters, so that the old holder learns from a late release that the lock was taken away.
 
   KEYS[1] lock    string, owner id of the holder; expires with its lease
   KEYS[2] fence   string, last token issued

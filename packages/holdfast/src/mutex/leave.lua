@@ -1,5 +1,5 @@
 --[[
-  mutex/leave: stop waiting; if the mutex was granted meanwhile, pass it on.
+  mutex/leave: stop waiting; if the mutex was granted in the meantime, pass it on.
 
   A waiter that gives up cannot know whether its grant is already on the way, so one atomic step undoes the wait or the
   grant.
@@ -14,7 +14,7 @@
   GRANTS  by hand-off
   REPLY   0      absent: it neither waited nor held
           1      left the queue
-          2      released the grant that was made meanwhile
+          2      released the grant that was made in the meantime
 ]]
 local owner, inbox = ARGV[1], ARGV[2]
 

@@ -20,12 +20,12 @@ import {
 /** Maximum number of waiters that `inspect` lists. */
 const NAMED_WAITERS = 100;
 
-/** How long the fence key outlives a lease. The scripts that take no `fenceMs` contain this value themselves. */
+/** How long the fence key outlives a lease. The scripts that take no `fenceMs` hard-code this value. */
 const FENCE_MS = 600_000;
 
 /**
- * Releases a mutex without waiters with two commands, which a server executes faster than a script: DELIFEQ, and then
- * EXISTS on the queue, so that a claim that has joined the queue is noticed. See docs/adr/149.
+ * Releases a mutex that has no waiters, with two commands that a server executes faster than a script: DELIFEQ, and
+ * then EXISTS on the queue to detect a claim that has joined it. See docs/adr/149.
  */
 const mutexDelete = {
   name: "mutex/delete",

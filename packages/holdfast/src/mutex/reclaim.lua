@@ -15,7 +15,7 @@
   ARGV[2] token    last token of its block
   ARGV[3] leaseMs  length of the lease, counted from now
   RENEWS
-  REPLY   0        refused: this server lost nothing, or another claim was granted since
+  REPLY   0        refused: this server lost nothing, or another claim has been granted since
           1        reclaimed
 ]]
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]

@@ -14,14 +14,14 @@
   ARGV[1] owner   id of the claim that was granted
   ARGV[2] token   last token of its block
   ARGV[3] inbox   prefix of inbox channels: the channel of a client is this plus its client id
-  ARGV[4] freed   1 if this client may have deleted the lock already, without a script (docs/adr/149), so that a claim
-                  may wait for a free lock; otherwise 0
+  ARGV[4] freed   1 if this client may have deleted the lock already, without a script (docs/adr/149), in which case a
+                  claim may be waiting for a free lock; otherwise 0
   GRANTS  by hand-off
   REPLY   1      released
-          2      unclaimed: the lease had ended, and nothing was granted since
-          3      claimed: the lease had ended, and another claim was granted since
+          2      unclaimed: the lease has ended, and nothing has been granted since
+          3      claimed: the lease has ended, and another claim has been granted since
           4      forgotten: the server has no record of the grant
-          5      freed: as 2, or as 4 with a free lock, and the lock was passed to the waiters
+          5      freed: as 2, or as 4 with a free lock, and the lock was passed to the next waiter
 ]]
 local owner, token, inbox, freed = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -31,7 +31,7 @@ for owner, token, leaseMs in string.gmatch(ARGV[1], '(%S+) (%S+) (%S+)') do
     end
   end
   if changed == 1 then
-    -- Most leases have one length, and Lua converts computed numbers to text slowly.
+    -- Most leases have the same length, and Lua converts computed numbers to text slowly.
     if leaseMs ~= lengthMs then
       lengthMs, fenceMs = leaseMs, string.format('%.0f', leaseMs + 600000)
     end

@@ -8,7 +8,7 @@
   ARGV[1] meant    the pause to change
   ARGV[2] renewed  the same pause with its new end
   ARGV[3] untilMs  the new end, in ms since 1970
-  REPLY   {0, nowMs, texts...}  other: texts is the current pause, a different one; or empty if there is none
+  REPLY   {0, nowMs, texts...}  other: texts is the pause that is in effect instead, or empty if there is none
           {1, nowMs}            extended
           {2, nowMs}            over: the new end has passed
 ]]

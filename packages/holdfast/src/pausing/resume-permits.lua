@@ -1,5 +1,5 @@
 --[[
-  pausing/resume-permits: end the pause of a lock with permits, and grant all waiters that fit.
+  pausing/resume-permits: end the pause of a lock with permits, and grant permits to all waiters that fit.
 
   A repeated request gets the same reply, and a copy that arrives after the next pause began does nothing.
 
@@ -17,7 +17,7 @@
   GRANTS  by hand-off
   REPLY   {0}                             running: there is no pause
           {1, nowMs, waiters, texts...}  resumed: waiters is the number of waiters, texts the pause that ended
-          {2, nowMs, texts...}           other: texts is the current pause, a different one, which continues
+          {2, nowMs, texts...}           other: texts is the current pause, which differs from `only` and continues
 ]]
 local request, inbox, only, numbered, owner = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ''
 

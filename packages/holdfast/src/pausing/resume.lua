@@ -1,5 +1,5 @@
 --[[
-  pausing/resume: end the pause of a mutex, and grant the first waiter.
+  pausing/resume: end the pause of a mutex, and grant the mutex to the first waiter.
 
   A repeated request gets the same reply, and a copy that arrives after the next pause began does nothing.
 
@@ -15,7 +15,7 @@
   GRANTS  by hand-off
   REPLY   {0}                             running: there is no pause
           {1, nowMs, waiters, texts...}  resumed: waiters is the number of waiters, texts the pause that ended
-          {2, nowMs, texts...}           other: texts is the current pause, a different one, which continues
+          {2, nowMs, texts...}           other: texts is the current pause, which differs from `only` and continues
 ]]
 local request, inbox, only = ARGV[1], ARGV[2], ARGV[3]
 

@@ -25,7 +25,7 @@ export interface PeriodOptions {
   /**
    * The period: a length in ms, a whole number from 1,000 to 31,536,000,000; or `"hour"`, `"day"` or `"week"` of the
    * calendar in UTC. With a length, nine tenths of it must have passed since the last run. So a daily job that starts a
-   * second earlier than the day before skips no day. Use a calendar period for a job that is tried more often and has
+   * second earlier than the day before is not skipped. Use a calendar period for a job that is tried more often and has
    * to run once in each period. A time up to 30 s before a calendar period counts as part of it.
    */
   readonly every: Period;
@@ -73,8 +73,8 @@ const KINDS: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "electio
 const KEEP_MS = 7 * 24 * 3_600_000;
 
 /**
- * Starts a run if the period is still free, and records the start. Without `untilSuccess`, no other run can start in this
- * period.
+ * Starts a run if the period is still free, and records the start. Without `untilSuccess`, no other run can start in
+ * this period.
  *
  * Calling it again with the same lease returns the same result. If the reply is lost, the period may count as used.
  *

@@ -1,4 +1,4 @@
-/** The periods of a period marker: their length, and where they begin. */
+/** The periods of a period marker: how long they are, and when they begin. */
 
 import { show } from "../core/keys.js";
 import { checkWhole } from "../core/options.js";
@@ -18,13 +18,15 @@ export interface Division {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** A period begins this many ms before its calendar boundary, so hosts whose clocks differ by less agree on the period. */
+/**
+ * A period begins this many ms before its calendar boundary, so hosts whose clocks differ by less agree on the period.
+ */
 const SLACK_MS = 30_000;
 
 const CALENDAR: { readonly [Word in Exclude<Period, number>]: Division } = {
   hour: { periodMs: HOUR_MS, shiftMs: SLACK_MS },
   day: { periodMs: DAY_MS, shiftMs: SLACK_MS },
-  // January 1, 1970 was a Thursday, so three days are added for weeks that begin on Monday.
+  // January 1, 1970, was a Thursday, so three days are added for weeks that begin on Monday.
   week: { periodMs: 7 * DAY_MS, shiftMs: SLACK_MS + 3 * DAY_MS },
 };
 

@@ -41,7 +41,7 @@ export function majorityOf({ stores }: Place): number {
 }
 
 /**
- * Sends a request to the only server, or to all of several servers, of which a majority must reply.
+ * Sends a request to the only server, or to all servers if there are several. Then a majority must reply.
  *
  * @returns the replies of the servers that replied
  * @throws StoreError   the only server did not reply

@@ -39,8 +39,8 @@ export interface PeriodInspection {
   /** The last run; undefined if there was none for at least a week plus two periods. */
   readonly lastRun: LastRun | undefined;
   /**
-   * Server time at which the next run may start, in ms since 1970; undefined if there is no last run.
-   * Without `untilSuccess`, `startOfPeriod` refuses a run whose `readAtMs` is earlier, so such a run does not need to acquire
+   * Server time at which the next run may start, in ms since 1970; undefined if there is no last run. Without
+   * `untilSuccess`, `startOfPeriod` refuses a run whose `readAtMs` is earlier, so such a run does not need to acquire
    * the lock. With `untilSuccess`, it refuses such a run only if a run in this period has succeeded.
    */
   readonly opensAtMs: number | undefined;

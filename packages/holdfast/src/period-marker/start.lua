@@ -1,9 +1,9 @@
 --[[
-  period-marker/start: whether a run may start in its period; if so, record it.
+  period-marker/start: check whether a run may start in its period; if so, record it.
 
-  This is one atomic step under the grant of the lock. It checks the lock and the last run at the same moment, so that
-  only one of the successive holders starts in each period. It compares the times at which they read the server's clock,
-  before any of them waited. A repeated request with the same grant gets the same reply.
+  This is one atomic step, run while the lock is held. It checks the lock and the last run at the same moment, so that
+  only one of the successive holders starts in each period. It compares the times at which the two callers read the
+  server's clock, before they waited for the lock. A repeated request with the same grant gets the same reply.
 
   KEYS[1] lock     string, owner id of the holder; for permits, the state
   KEYS[2] holders  for permits: sorted set, owner -> end of its lease, in µs of the server's clock; else the lock again

@@ -1,12 +1,12 @@
 --[[
   permits/acquire: take permits if enough are free and no claim waits; otherwise, if requested, join the queue.
 
-  This is one atomic step, so that no permit is granted twice and no claim waits for free permits. A repeated request
-  with the same owner gets the same reply, because the first reply may have been lost. The capacity is the one that the
-  first caller declared, until `resize` changes it. A caller that declares a capacity that was never in effect is
-  refused, because two processes with different configurations would otherwise each seem right. A former capacity counts
-  as the current one, so that a resize does not lock out running processes. A waiting claim is granted when the head of
-  the queue fits, or when a holder's lease ends and a request comes in.
+  This is one atomic step, so that no permit is granted twice and no claim waits for permits that are already free. A
+  repeated request with the same owner gets the same reply, because the first reply may have been lost. The capacity is
+  the one that the first caller declared, until `resize` changes it. A caller that declares a capacity that was never in
+  effect is refused. Otherwise, two processes with different configurations would both seem correct. A former capacity
+  counts as the current one, so that a resize does not lock out running processes. A waiting claim is granted once it is
+  at the head of the queue and fits. After a holder's lease ends, the next request frees and grants its permits.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -17,8 +17,8 @@
   ARGV[1] owner     id of this claim
   ARGV[2] leaseMs   length of the lease
   ARGV[3] weight    number of permits, 1 or more
-  ARGV[4] enqueue   1 if the claim may queue but not join during a pause; 2 if it may join during a pause too; 0 if its
-                    client has no inbox or does not wait
+  ARGV[4] enqueue   1 if the claim may join the queue, but not during a pause; 2 if it may join even during a pause;
+                    0 if its client has no inbox or does not wait
   ARGV[5] inbox     prefix of inbox channels: the channel of a client is this plus its client id
   ARGV[6] declared  the capacity that this client was configured with
   ARGV[7] numbered  grants up to this weight get slot numbers; 0 for none

@@ -1,21 +1,21 @@
 --[[
   permits/adopt: move a held lease to another claim, as when one process hands its work to another.
 
-  The token, the permits and their slot numbers stay, so the resource sees one holder. From then on the first claim
-  holds nothing. A repeated request from the adopting claim gets the same reply.
+  The token, the permits and their slot numbers stay the same, so the resource sees one holder. From then on the first
+  claim holds nothing. A repeated request from the adopting claim gets the same reply.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
   KEYS[3] holders  sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots    sorted set, free slot numbers below top
   ARGV[1] owner    id of the claim that takes over
-  ARGV[2] from     id of the claim that held
+  ARGV[2] from     id of the claim that held the lease
   ARGV[3] token    token of the grant
   ARGV[4] leaseMs  length of the lease, counted from now
   GRANTS  by itself
   REPLY   1        adopted
-          2        unclaimed: the lease had ended, and nothing was granted since
-          3        claimed: the lease had ended, and another claim was granted since
+          2        unclaimed: the lease has ended, and nothing has been granted since
+          3        claimed: the lease has ended, and another claim has been granted since
           4        forgotten: the server has no record of the grant
 ]]
 local owner, from, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])

@@ -1,5 +1,5 @@
 --[[
-  permits/confirm: confirm many grants by message and renew their leases, each as in permits/extend.
+  permits/confirm: confirm many grants that were sent by message and renew their leases, each as in permits/extend.
 
   A writer that leaves lets in all waiting readers, and one process may have a thousand of them. One request for each
   would cost the server many times more. Each grant is confirmed or refused independently of the others.

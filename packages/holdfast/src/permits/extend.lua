@@ -1,5 +1,5 @@
 --[[
-  permits/extend: renew the lease if it is still ours; a claim also uses this to check that it still holds.
+  permits/extend: renew the lease if it is still ours; a claim also uses this to check that it still holds permits.
 
   A lease that has ended stays ended, even if no script has freed its permits yet. Never shortens a lease, because
   this request may be a late copy that arrives after a longer extension. It also confirms a grant by message, as in
@@ -14,8 +14,8 @@
   ARGV[3] leaseMs  length of the lease, counted from now
   RENEWS
   REPLY   1        extended
-          2        unclaimed: the lease had ended, and nothing was granted since
-          3        claimed: the lease had ended, and another claim was granted since
+          2        unclaimed: the lease has ended, and nothing has been granted since
+          3        claimed: the lease has ended, and another claim has been granted since
           4        forgotten: the server has no record of the grant
 ]]
 local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -2,7 +2,7 @@
   permits/force-release: take permits away from a specific holder, and notify that holder.
 
   The caller names the holder by owner, by token, or by both. Nothing happens if the holder has changed. The fence is
-  raised even without waiters, so that a late release of the old holder learns that the permits were taken away.
+  raised even without waiters, so that the old holder learns from a late release that the permits were taken away.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued

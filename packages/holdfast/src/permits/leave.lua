@@ -1,8 +1,8 @@
 --[[
-  permits/leave: stop waiting; if permits were granted meanwhile, pass them on.
+  permits/leave: stop waiting; if permits were granted in the meantime, pass them on.
 
   A waiter that gives up cannot know whether its grant is already on the way, so one atomic step undoes the wait or the
-  grant. If the waiter was the head of the queue, it may have blocked others that fit, so this grants to them.
+  grant. If the waiter was at the head of the queue, it may have blocked others that fit, so these are granted now.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -16,7 +16,7 @@
   GRANTS  by hand-off
   REPLY   0         absent: it neither waited nor held
           1         left the queue
-          2         released the grant that was made meanwhile
+          2         released the grant that was made in the meantime
 ]]
 local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 

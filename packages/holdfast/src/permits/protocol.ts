@@ -1,10 +1,10 @@
 /**
- * The lock protocol of permits, shared by several kinds of lock. Each request is one script call with the keys of a
+ * The lock protocol of permits, shared by several kinds of lock. Each request is one script call with the keys of one
  * name.
  *
- * The state is a capacity, holders with a weight each, and a queue whose head is never overtaken.
- * Algorithm: our own (docs/adr/001-queue-on-the-server.md). A release grants waiters from the head while their weights
- * fit.
+ * The state consists of a capacity, holders that each have a weight, and a queue whose head is never overtaken.
+ * Algorithm: our own (docs/adr/001-queue-on-the-server.md). A release grants permits to waiters from the head of the
+ * queue for as long as their weights fit.
  */
 import { call } from "../core/call.js";
 import { CapacityMismatchError } from "../core/errors.js";
@@ -186,7 +186,7 @@ export function permitsProtocol(place: PermitsPlace): PermitsProtocol {
   };
 }
 
-/** Parses `0,1,2`. */
+/** Parses slot numbers, such as `0,1,2`. */
 function toSlots(text = ""): number[] {
   return text === "" ? [] : text.split(",").map(Number);
 }

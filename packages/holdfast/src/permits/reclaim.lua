@@ -4,7 +4,8 @@
   Works only while this server may not grant, as in mutex/reclaim. The caller held its permits rightfully, so there is
   room for them whatever the server's data shows. Other holders in that data may be out of date; they disappear when
   their leases end. Until then more permits may be in use than there are, and nothing is granted. A slot number belongs
-  to one holder at a time. So a holder with a lower token that has one of the caller's numbers has already returned it.
+  to one holder at a time. So if a holder with a lower token has one of the caller's numbers in that data, it has
+  already returned that number.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -19,7 +20,7 @@
   ARGV[5] numbers   slot numbers of its permits, separated by commas; empty if they have none
   ARGV[6] declared  the capacity that this client was configured with
   RENEWS
-  REPLY   0         refused: this server lost nothing, or another claim was granted since
+  REPLY   0         refused: this server lost nothing, or another claim has been granted since
           1         reclaimed
 ]]
 local owner, token, leaseMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])

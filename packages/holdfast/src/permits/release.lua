@@ -16,8 +16,8 @@
   ARGV[4] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by hand-off
   REPLY   1         released
-          2         unclaimed: the lease had ended, and nothing was granted since
-          3         claimed: the lease had ended, and another claim was granted since
+          2         unclaimed: the lease has ended, and nothing has been granted since
+          3         claimed: the lease has ended, and another claim has been granted since
           4         forgotten: the server has no record of the grant
 ]]
 local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])

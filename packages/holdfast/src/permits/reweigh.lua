@@ -1,10 +1,10 @@
 --[[
-  permits/reweigh: change the number of permits of a holder, without a moment in which it holds none.
+  permits/reweigh: change a holder's number of permits in one step, so that it never holds none in between.
 
-  With fewer permits, the holder keeps its token, and waiters that fit are granted immediately. More permits are
-  granted only if they are free now, with a new token. A holder never waits for more, so two holders that want more
-  cannot deadlock. The changes of a lease are numbered. A repeated request for the last change gets its first reply,
-  and a late copy of an earlier change does nothing.
+  If the number shrinks, the holder keeps its token, and waiters that fit are granted immediately. If it grows, the
+  change is made only if the additional permits are free now, and the holder gets a new token. A holder never waits for
+  more, so two holders that want more cannot deadlock. The changes of a lease are numbered. A repeated request for the
+  last change gets the same reply, or is decided again if it was refused. A late copy of an earlier change does nothing.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -21,8 +21,8 @@
   GRANTS  by itself
   REPLY   0            refused: other holders have the permits that it would need
           {1, latest}  reweighed; the current token of the holder
-          2            unclaimed: the lease had ended, and nothing was granted since
-          3            claimed: the lease had ended, and another claim was granted since
+          2            unclaimed: the lease has ended, and nothing has been granted since
+          3            claimed: the lease has ended, and another claim has been granted since
           4            forgotten: the server has no record of the grant
 ]]
 local owner, token, weight, change = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -30,7 +30,7 @@ export class ReadWriteLease extends Lease {
   readonly #hold: Hold;
   readonly #protocol: PermitsProtocol;
   readonly #timeoutMs: number;
-  /** Whether a grant counts only after the lease was renewed once, because the store waits for replicas. */
+  /** Whether a grant counts only after the lease has been renewed once, because the store waits for replicas. */
   readonly #confirms: boolean;
   #mode: ReadWriteMode;
   /** True while the server may have made a change that this process does not know about. */
@@ -58,9 +58,9 @@ export class ReadWriteLease extends Lease {
   }
 
   /**
-   * Turns a write lease into a read lease. No other writer can be granted in between, so the holder can keep reading what
-   * it wrote. The same call grants the readers at the head of the queue. The token stays the same. Does nothing to a read
-   * lease.
+   * Turns a write lease into a read lease. No other writer can be granted in between, so the holder can keep reading
+   * what it wrote. The same call grants the lock to the readers at the head of the queue. The token stays the same.
+   * Does nothing to a read lease.
    *
    * @throws LeaseLostError  the lease is over
    * @throws StoreError      outcome unknown; assume that you hold only the read side; calling it again is safe
@@ -76,14 +76,17 @@ export class ReadWriteLease extends Lease {
 
   /**
    * Turns a read lease into a write lease if there are no other readers now. It never waits, because two readers that
-   * wait for each other to leave would wait forever. A caller that gets null can release and acquire the write side.
+   * wait for each other to leave would wait forever. A caller that gets null can release the lease and acquire the
+   * write side.
    *
-   * The upgrade overtakes waiting writers and the readers behind them. They cannot be granted before this lease ends anyway.
+   * The upgrade overtakes waiting writers and the readers behind them. They could not be granted before this lease ends
+   * anyway.
    *
-   * @returns this same lease, with a new, higher token (the same token if it is a write lease already); null if there are
-   *          other readers, and then it is still a read lease
+   * @returns this same lease, with a new, higher token (the same token if it is a write lease already); null if there
+   *          are other readers, and then it is still a read lease
    * @throws LeaseLostError  the lease is over
-   * @throws StoreError      outcome unknown; assume that you hold only the read side; calling this or `downgrade` is safe
+   * @throws StoreError      outcome unknown; assume that you hold only the read side; calling this or `downgrade` is
+   *                         safe
    */
   async tryUpgrade(): Promise<this | null> {
     return this.#inTurn(async () => {
@@ -92,11 +95,14 @@ export class ReadWriteLease extends Lease {
     });
   }
 
-  /** @throws UnsupportedError  also while a change is in progress or its outcome is unknown; call `downgrade` to settle it */
+  /**
+   * @throws UnsupportedError  also while a change is in progress or its outcome is unknown; call `downgrade` to settle
+   *                           it
+   */
   override export(): ExportedLease {
     this.assertHeld();
     if (this.#isUncertain) {
-      const message = `The lease on ${show(this.name)} cannot be exported while its side (read or write) is unknown.`;
+      const message = `The lease on ${show(this.name)} cannot be exported while its side (read or write) is unknown: call downgrade() first.`;
       throw new UnsupportedError(this.name, message);
     }
     return { ...super.export(), mode: this.#mode };
@@ -137,7 +143,10 @@ export interface ReadWriteHolder extends Holder {
   readonly mode: ReadWriteMode;
 }
 
-/** The state of a read-write lock, from `inspect`. Both sides return the same. A snapshot. */
+/**
+ * The state of a read-write lock, from `inspect`, which returns the same for both sides. A snapshot: the state may have
+ * changed by the time you read it.
+ */
 export interface ReadWriteInspection extends Inspection {
   /** At most 1,000 holders, ordered by the end of their lease, earliest first. */
   readonly holders: readonly ReadWriteHolder[];
@@ -172,10 +181,12 @@ export class ReadWriteSide extends Lock<ReadWriteLease> {
 }
 
 /**
- * A lock that any number of readers share or one writer holds alone, across processes, on one server, between failovers.
+ * A lock that any number of readers share or one writer holds alone, across processes, on one server, between
+ * failovers.
  *
- * Both sides use one queue, first come, first served. Readers that arrive after a waiting writer wait behind it, so readers
- * cannot starve a writer, and writers cannot starve a reader. One release grants all readers up to the next writer.
+ * Both sides use one queue, first come, first served. Readers that arrive after a waiting writer wait behind it, so
+ * readers cannot starve a writer, and writers cannot starve a reader. One release grants the lock to all readers up to
+ * the next writer.
  *
  * Not reentrant: a reader that acquires the write side waits for itself. See `ReadWriteLease.tryUpgrade`.
  *

@@ -3,7 +3,7 @@
 
   The number in the reply is this server's own: the last one + 1. So servers with equal numbers reply with equal
   numbers again, and the client needs no second round trip. Only a server that has no number, or whose number has
-  expired, starts with its clock. A repeated request from the current holder gets the same reply. A copy that arrives
+  expired, starts from its clock. A repeated request from the current holder gets the same reply. A copy that arrives
   after the end of the lease takes the lock again with the next number, which is how redlock/confirm recognizes it.
 
   KEYS[1] lock     string, owner id of the holder on this server; expires with its lease

@@ -3,9 +3,9 @@
  * message reports that they have.
  *
  * Waiters that get the same message would split the votes, and their cleanups would wake each other again. So they all
- * ask one server first, the first server of their line. Only the waiter that wins there continues to the others; the
- * rest have taken nothing. The first server is only a hint. A waiter asks all servers in parallel in three cases: when
- * its timer fires, when a majority without the first server was released, or when nothing has changed at the first
+ * ask one server first, the first server of their line. Only the waiter that wins there continues to the other servers;
+ * the rest have taken nothing. The first server is only a hint. A waiter asks all servers in parallel in three cases:
+ * when its timer fires, when a majority without the first server was released, or when nothing has changed at the first
  * server for RECHECK_MS. So a leftover hold on that server alone blocks no waiter.
  */
 import { Polling } from "../core/polling.js";
@@ -63,7 +63,7 @@ export class AttemptDelay {
     this.#votes = votes;
     this.#isOn = true;
     if (!line.isSubscribed) {
-      // Releases before the subscription was open were missed.
+      // Releases that came before the subscription was open were missed.
       void line.subscribe().then(() => {
         if (this.#votes === votes && this.#isOn && line.isSubscribed) this.#wake();
       });
@@ -75,7 +75,7 @@ export class AttemptDelay {
     this.#wakeIfFree();
   }
 
-  /** Waits a random time, so that other processes that were notified of a release of this process get a chance. */
+  /** Waits for a random time, so that other processes that were notified of a release by this process get a chance. */
   giveWay(): void {
     this.#isOn = true;
     this.#wake();
@@ -87,13 +87,13 @@ export class AttemptDelay {
     this.#polling.poll();
   }
 
-  /** A hold of the lock has ended on this server. */
+  /** Called when a hold of the lock has ended on this server. */
   released(server: number): void {
     this.#freed.add(server);
     if (this.#isOn) this.#wakeIfFree();
   }
 
-  /** A connection is back, so releases may have been missed. */
+  /** Called after a reconnect, because releases may have been missed. */
   reconnected(): void {
     if (this.#isOn) this.#wake();
   }

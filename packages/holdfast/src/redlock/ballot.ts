@@ -3,15 +3,15 @@
  *
  * Asks all servers in parallel, or one server first. Each server that grants replies with its own number, and the
  * token is the maximum of the numbers of a majority. If fewer than a majority have that number, the attempt raises the
- * other servers of this majority to the token. It raises a server only if the server still holds for this attempt and
- * still has the number that it replied with. docs/adr/092-tokens-on-a-quorum.md explains why tokens then rise without
- * any assumption about time.
+ * other servers of this majority to the token. It raises a server only if the server still holds the lock for this
+ * attempt and still has the number that it replied with. docs/adr/092-tokens-on-a-quorum.md explains why tokens then
+ * rise without any assumption about time.
  *
  * Invariants:
- * - The lease counts from before the first request.
+ * - The lease is counted from the moment before the first request was sent.
  * - Once the replies decide the attempt, it does not wait for stragglers.
  * - The majority from which the token was taken is fixed at that moment, and only its members count.
- * - A later grant of a straggler belongs to the lease if there is one. Otherwise it is released.
+ * - A later grant by a straggler belongs to the lease if there is one. Otherwise it is released.
  */
 import { call } from "../core/call.js";
 import { EvictionError, ProtocolError, type QuorumError } from "../core/errors.js";
@@ -38,7 +38,7 @@ export type Vote = Outcome<(typeof redlockAcquire)["replies"][number]> | Failed;
 /**
  * The outcome of an attempt.
  *
- * - `elected`: a majority holds the lock for it and has the token as its number; the lease has not ended
+ * - `elected`: a majority holds the lock for this attempt and has the token as its number; the lease has not ended
  * - `outvoted`: a majority replied, but too few servers granted; or another owner holds the first server
  * - `unreached`: no majority replied, or a majority replied too late
  * - `refused`: a server must not be used, because it may evict the lock or a different protocol is in use there
@@ -49,7 +49,7 @@ export type Verdict =
   | { readonly outcome: "unreached"; readonly error: QuorumError }
   | { readonly outcome: "refused"; readonly error: EvictionError | ProtocolError };
 
-/** The parts of an attempt. */
+/** The parameters of an attempt. */
 export interface BallotFacts {
   readonly runtime: Runtime;
   readonly servers: readonly QuorumServer[];
@@ -77,14 +77,17 @@ export class Ballot {
   readonly firstServer: QuorumServer | undefined;
   readonly #facts: BallotFacts;
   readonly #votes: (Vote | undefined)[];
-  /** For each server, whether the request was sent, and whether it is certain that it cannot take the lock anymore. */
+  /** For each server, the state of the acquire request. `over`: the request can no longer take the lock there. */
   readonly #requests: ("unsent" | "sent" | "over")[];
-  /** For each server, the run in which it knew of leases of this length before this attempt asked the first server. */
+  /**
+   * For each server, the run in which it had been informed of leases of this length before this attempt sent its first
+   * request; undefined if it had not been.
+   */
   readonly #informedRuns: readonly (string | undefined)[];
   readonly #standings: (number | undefined)[];
   /** The moment before the first request was sent. */
   readonly startedAt: Moment;
-  /** `lost`: no majority can grant anymore, but it is not yet known whether a majority replies. */
+  /** `lost`: no majority can grant anymore, but it is not yet known whether a majority will reply. */
   #phase: "voting" | "raising" | "lost" | "elected" | "over" = "voting";
   #token = 0;
   #longestMs: number;
@@ -165,7 +168,7 @@ export class Ballot {
   /**
    * Ends the attempt. From now on there is no verdict and no lease.
    *
-   * @param onLateVote  called for each later reply, because its grant must be released
+   * @param onLateVote  called for each later reply, because a late grant must be released
    */
   abandon(onLateVote: (server: QuorumServer) => void): void {
     this.#phase = "over";
@@ -205,16 +208,15 @@ export class Ballot {
   }
 
   /**
-   * Returns the vote if it counts. It does not if the server did not know the length of the lease in time, or has
-   * restarted since (see memories.ts).
+   * Returns the vote if it counts; otherwise a failure. A grant does not count if the server did not know the length of
+   * the lease in time, or has restarted since (see memories.ts).
    */
   #counted(server: QuorumServer, vote: Vote): Vote {
     if (vote.outcome !== "granted") return vote;
     const { place, claim } = this;
     const run = this.#informedRuns[server.index];
     if (run !== undefined && informedRun(server, claim.leaseMs) === run) return vote;
-    const cause =
-      "it learned the length of the lease only after the first server was asked, so its vote does not count";
+    const cause = "its grant does not count, because it was told the lease length too late";
     return failure(place.name, { mayHaveRun: true, transient: true, cause });
   }
 
@@ -248,7 +250,7 @@ export class Ballot {
       const server = this.#facts.servers[index];
       if (server === undefined) continue;
       this.#votes[index] = { outcome: "granted", token: this.#token };
-      /** Records that this server confirmed, or the vote that now counts for it. */
+      /** Records that this server confirmed, or else the vote that replaces its grant. */
       const settle = (answer: "confirmed" | Vote): void => {
         if (this.#phase !== "raising") return;
         raises[index] = answer === "confirmed" ? answer : "refused";
@@ -303,7 +305,10 @@ export class Ballot {
     this.#raise(server, vote.token).catch(() => {});
   }
 
-  /** No majority can grant. The verdict depends on whether a majority replies at all, so this may wait for more replies. */
+  /**
+   * Called when no majority can grant anymore. The verdict depends on whether a majority replies at all, so this may
+   * wait for more replies.
+   */
   #giveUp(): void {
     if (this.#refusesServer()) return;
     const votes = this.#votes;

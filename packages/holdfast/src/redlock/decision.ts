@@ -48,7 +48,7 @@ export type Decision =
   /** A majority can no longer be reached. Release on all servers and retry with a new owner id. */
   | { readonly outcome: "refused" };
 
-/** Why an inspection fails if the servers that did not reply decide whether the lock is held. */
+/** Why an inspection fails if the missing replies could change whether the lock is held. */
 export const UNDECIDED = "it may be held, but too few servers replied to be sure";
 
 /** Returns the number of servers that form a majority of `servers`. Any two majorities share a server. */

@@ -1,5 +1,5 @@
 --[[
-  redlock/extend: renew the lease on this server, if it is still ours. Never creates a lock that has ended.
+  redlock/extend: renew the lease on this server, if it is still ours. Never retakes a lock whose lease has ended.
 
   Comparing and extending are one atomic step, so that this cannot extend the next holder's lease. Comparing the owner
   is not enough, as in redlock/confirm: a late copy of the acquire may have taken the lock again after another claim

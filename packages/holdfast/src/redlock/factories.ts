@@ -1,5 +1,6 @@
 /**
- * The factories of a Holdfast instance on independent servers. Only `redlock` works; the others fail with the reason.
+ * The factories of a Holdfast instance on independent servers. Only `redlock` works; the others throw an error that
+ * explains why.
  */
 
 import type { CloseOptions, CloseOutcome, HeldLease } from "../core/closing.js";
@@ -38,7 +39,7 @@ export interface QuorumFactories extends Readonly<Record<OneServerKind, Refuse>>
 }
 
 const ONE_QUEUE =
-  "its queue and its hand-over need one order of requests, which independent servers do not have; use redlock(name)";
+  "its queue needs all requests in one order, which independent servers cannot provide; use redlock(name)";
 
 /** Creates a quorum with its session, and returns its factories. */
 export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): QuorumFactories {
@@ -62,11 +63,7 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
       "multi-lock",
       "two callers could each win only some of the servers for each member, again and again",
     ),
-    semaphore: refuse(
-      "semaphore",
-      "it would grant too often: with two permits and three servers, the first could grant A and B, the second B and C, " +
-        "and the third A and C, so that all three callers have a majority",
-    ),
+    semaphore: refuse("semaphore", "with two permits and three servers, three callers could each get a majority"),
     readWriteLock: refuse("read-write lock", "its guarantees have not been shown to hold there"),
     countDownLatch: refuse("latch", "it needs one count, and each independent server has its own"),
     barrier: refuse("barrier", "it needs one count of arrived parties, and each independent server has its own"),
@@ -100,11 +97,13 @@ function refuse(kind: string, why: string): Refuse {
   };
 }
 
-const cannotPause = refuse(
-  "pause",
-  "it is stored on the one server that grants, but here a majority grants. Instead, hold the lock with renew: false and a " +
-    "long leaseMs",
-);
+function cannotPause(name: unknown): never {
+  throw new UnsupportedError(
+    typeof name === "string" ? name : "pause",
+    `${show(name)} cannot be paused or resumed on several independent servers. To block other callers, hold the lock with ` +
+      "renew: false and a long leaseMs.",
+  );
+}
 
 /**
  * The `redlock` factory of a Holdfast instance on one server.

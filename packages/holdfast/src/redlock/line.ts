@@ -18,14 +18,14 @@ export interface LineMember {
   released(server: number): void;
 }
 
-/** How long subscriptions are kept after the last waiter left. A busy lock soon has the next waiter. */
+/** How long subscriptions are kept after the last waiter left, in ms. A busy lock soon has another waiter. */
 const LINGER_MS = 5_000;
 
 const LEAST_CROWDING = 1;
 const MOST_CROWDING = 64;
 /**
- * Factors of `crowding` after an attempt lost or won the first server. They balance when about one in four attempts
- * wins there, so the number of attempts stays stable.
+ * `crowding` is multiplied by MORE after an attempt lost the first server, and by LESS after one won it. The factors
+ * balance when about one in four attempts wins there, so the number of attempts stays stable.
  */
 const MORE = 1.4;
 const LESS = 0.4;
@@ -46,8 +46,8 @@ export class Line {
   #front: LineMember | undefined;
   #linger: Timer | undefined;
   /**
-   * The server that an attempt asks first while other processes want the lock too: the first one at which another
-   * owner was found. Processes that reach the same servers choose the same one.
+   * The server that an attempt asks first while other processes want the lock too: the first one that reported another
+   * owner. Processes that reach the same servers choose the same one.
    */
   firstServer: number | undefined;
   /** Attempts after a release start at a random moment within this many times `Pace.winMs`, to spread them. */
@@ -86,8 +86,8 @@ export class Line {
   }
 
   /**
-   * Records that other processes received the message about a release of this Holdfast instance on that server. They
-   * come after a delay, so a local caller that came back immediately would win every time.
+   * Records that other processes received the message about a release by this Holdfast instance on that server. They
+   * try after a delay, so a local caller that tried again immediately would win every time.
    */
   wantedByOthers(server: number): void {
     this.#wantedUntilMs = this.#nowMs() + this.pace.patienceMs;
@@ -96,7 +96,7 @@ export class Line {
     this.#lingerIfEmpty();
   }
 
-  /** Whether other processes are about to try because of a release of this Holdfast instance. */
+  /** Whether other processes are about to try because of a release by this Holdfast instance. */
   get isWanted(): boolean {
     return this.#nowMs() < this.#wantedUntilMs;
   }
@@ -119,7 +119,7 @@ export class Line {
     this.crowding = Math.min(MOST_CROWDING, Math.max(LEAST_CROWDING, this.crowding * (isFirst ? LESS : MORE)));
   }
 
-  /** Whether a majority of the servers reports releases. */
+  /** Whether the subscriptions on a majority of the servers are open. */
   get isSubscribed(): boolean {
     const { servers } = this.#quorum;
     return servers.filter(({ index }) => this.isSubscribedAt(index)).length >= quorumOf(servers.length);

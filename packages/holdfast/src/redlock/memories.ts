@@ -10,8 +10,8 @@
  * - A server that lost its leases votes again once two things have happened: a majority of servers that have not lost
  *   theirs were asked after its restart, and the longest lease that they reported has ended.
  *
- * Two majorities share a server, so at least one of the servers that are asked was informed. A server whose store has
- * no `memory` is assumed to handle this itself. On the path of an acquire, this costs one comparison per server.
+ * Any two majorities share a server, so at least one of the servers that are asked was informed. A server whose store
+ * has no `memory` is assumed to handle this itself. On the path of an acquire, this costs one comparison per server.
  */
 import type { QuorumError } from "../core/errors.js";
 import type { Runtime, Timer } from "../core/runtime.js";
@@ -33,7 +33,7 @@ const OWN: Standing = { outcome: "settled", longestMs: 0, run: "" };
 
 /**
  * Returns the server run in which the server was informed of leases of `leaseMs`; undefined if it was not, or if it may
- * not grant. Empty for a server whose store has no `memory`.
+ * not grant. An empty string for a server whose store has no `memory`.
  */
 export function informedRun({ store: { memory } }: QuorumServer, leaseMs: number): string | undefined {
   return memory === undefined ? "" : memory.knows(leaseMs);

@@ -1,12 +1,12 @@
 /**
- * Determines the delay after an attempt that failed because of concurrent attempts. Attempts that start together split
- * the votes again, so the delay is random and longer than winning a majority takes. Its spread grows with each
- * failure.
+ * Determines the delay after an attempt that failed because of concurrent attempts. If all of them retried together,
+ * they would split the votes again, so the delay is random and longer than it takes to win a majority. The range of the
+ * random part grows with each failure.
  */
 import type { Runtime } from "../core/runtime.js";
 
 /**
- * Longest time until a waiter asks again, in ms. If a message is lost, the lock may be free but unused for this long.
+ * Longest time until a waiter asks again, in ms. If a message is lost, the lock can be free but unused for this long.
  */
 export const RECHECK_MS = 2_000;
 
@@ -16,7 +16,7 @@ const SHORTEST_PATIENCE_MS = 20;
 const WINS_OF_PATIENCE = 4;
 /** Maximum number of times that the spread is doubled. */
 const DOUBLINGS = 5;
-/** Weight of the newest attempt in the estimate. */
+/** Weight of the newest attempt in the estimate of `winMs`. */
 const NEWEST = 0.25;
 
 /** Delays between attempts. One object per Holdfast instance, because all of its attempts go to the same servers. */
@@ -38,7 +38,7 @@ export class Pace {
     return Math.max(SHORTEST_PATIENCE_MS, WINS_OF_PATIENCE * this.#winMs);
   }
 
-  /** Updates the estimate with the duration of an attempt that was decided by replies. */
+  /** Updates the estimate with the duration of an attempt to which a majority replied. */
   took(durationMs: number): void {
     const boundedMs = Math.min(LONGEST_WIN_MS, Math.max(SHORTEST_WIN_MS, durationMs));
     this.#winMs += (boundedMs - this.#winMs) * NEWEST;

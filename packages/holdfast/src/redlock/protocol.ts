@@ -37,8 +37,8 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
   const majority = quorumOf(servers.length);
 
   /**
-   * Waits for all servers that reply in time, because an inspection must also show servers that differ from the majority.
-   * Servers that have failed in `before` are not asked again.
+   * Waits for all servers that reply in time, because an inspection must also show servers that differ from the
+   * majority. Servers that failed in `before` are not asked again.
    */
   const inspectAll = (timeoutMs: number, before: Answers<ServerView> = []): Promise<Answers<ServerView>> =>
     askAll(servers, async ({ index, store }) => {
@@ -52,13 +52,13 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
   /**
    * Returns the state that a majority reports.
    *
-   * @throws QuorumError  no reply from a majority, or the servers that did not reply decide whether the lock is held
+   * @throws QuorumError  no reply from a majority, or the missing replies could change whether the lock is held
    */
   const readState = async (timeoutMs: number): Promise<State> => {
     let answers = await inspectAll(timeoutMs);
     if (!isAnswered(answers)) throw quorumError(name, answers);
     if (isUndecided(answers)) {
-      // An attempt that is in progress looks the same, and will soon be over.
+      // Read again, because an attempt in progress looks the same and is soon over.
       await new Promise<void>((resolve) => void session.runtime.startTimer(resolve, AGAIN_MS, true));
       const first = answers;
       const again = await inspectAll(timeoutMs, first);
@@ -149,7 +149,7 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
       );
       if (!isAnswered(answers)) throw quorumError(name, answers);
       if (count(answers, "released") === 0) return false;
-      // Raises the numbers. If they were unchanged, the holder would conclude that no other owner was granted.
+      // Raises the numbers. If they were unchanged, the holder would conclude that no other owner was granted the lock.
       await quorum.touch(place);
       return true;
     },
@@ -168,8 +168,8 @@ function unsupported(name: string, why: string): UnsupportedError {
 }
 
 /**
- * Whether a majority held when it replied to an extension or a release: "refused" if a majority can no longer have
- * held. Servers whose reply is missing count as unknown.
+ * Whether a majority held the lock when it processed an extension or a release: "granted" if it did, "refused" if it
+ * cannot have, "wait" if that depends on missing replies.
  */
 function heldByMajority(answers: Answers<{ readonly outcome: string }>): "granted" | "wait" | "refused" {
   const unheld = count(answers, "unheld");
@@ -181,14 +181,14 @@ function isDecided(answers: Answers<{ readonly outcome: string }>): boolean {
   return heldByMajority(answers) !== "wait";
 }
 
-/** Whether the servers that did not reply decide whether an owner has a majority. */
+/** Whether no owner has a majority so far, but the missing replies could give one a majority. */
 function isUndecided(answers: Answers<ServerView>): boolean {
   const owners = answers.flatMap((answer) => (answer?.outcome === "read" ? [answer.owner] : []));
   const votes = owners.map((owner) => (owner === undefined ? 0 : owners.filter((other) => other === owner).length));
   return tally(Math.max(0, ...votes), answers.length - owners.length, answers.length) === "wait";
 }
 
-/** Converts what a server knows to the form that error reports use. */
+/** Converts the state on a server to the form that error reports use. */
 function asVote(answer: Answers<ServerView>[number]): Answers<{ outcome: string; restMs?: number }>[number] {
   if (answer?.outcome !== "read") return answer;
   return answer.owner === undefined ? { outcome: "unheld" } : { outcome: "held", restMs: answer.leaseLeftMs };

@@ -1,9 +1,10 @@
 /**
- * Releases, on all servers, every hold that one attempt has or may have, after it failed or when its lease is released.
+ * Releases everything that one attempt holds or may hold, on all servers. Runs when the attempt fails, or when its
+ * lease is released.
  *
- * It also asks servers that refused or did not reply. A server is certain to hold nothing only after it has replied to
- * a release that was sent after its reply to the acquire. Until then, the release is repeated, but no longer than the
- * requested lease would have lasted. So a lost message costs at most that much time.
+ * Servers that refused or did not reply get a release too. It is certain that a server holds nothing only once it has
+ * replied to a release that was sent after its reply to the acquire. Until then, the release is repeated, but no longer
+ * than the requested lease would have lasted. So a lost message delays other callers by at most that time.
  */
 
 import { call } from "../core/call.js";
@@ -27,14 +28,14 @@ class QuorumCleanup {
   readonly #quorum: QuorumParts;
   readonly #session: Session;
   readonly #ballot: Ballot;
-  /** Only the release of a granted lease makes this Holdfast instance give way to others; that of a failed attempt does not. */
+  /** Whether this Holdfast instance gives way to others after the release: true only if the attempt was granted. */
   readonly #givesWay: boolean;
   readonly #onOver: () => void;
   readonly #startedAtMs: number;
-  /** For each server, `released` if any reply said that it held the lock; or the last error, if there is no reply. */
+  /** For each server: `released` if any reply said so, else its last reply; if it never replied, its last error. */
   readonly #answers: (Released | Failed | undefined)[];
   readonly #settled: boolean[];
-  /** For each server, the number of releases without a reply. */
+  /** For each server, the number of releases in flight. */
   readonly #underWay: number[];
   #listeners: (() => void)[] = [];
   #pauseMs = FIRST_PAUSE_MS;
@@ -55,7 +56,7 @@ class QuorumCleanup {
     this.#answers = servers.map(() => undefined);
     this.#underWay = servers.map(() => 0);
     this.#settled = servers.map((server) => !ballot.isAsked(server));
-    // Release a late grant immediately, not in the next round. If a release is in flight, its reply decides.
+    // Release a late grant immediately, not in the next round. If a release is in flight, `#send` repeats it if needed.
     ballot.abandon((server) => {
       if (this.#underWay[server.index] === 0) void this.#send(server, session.commandTimeoutMs);
     });
@@ -102,14 +103,14 @@ class QuorumCleanup {
     });
   }
 
-  /** Starts the next round now, because a connection is back, so servers that did not reply may reply now. */
+  /** Starts the next round immediately. Called after a reconnect, because servers that did not reply may reply now. */
   askNow(): void {
     if (!this.#isOver && this.#pause !== undefined) void this.round(this.#session.commandTimeoutMs);
   }
 
   /**
-   * Runs a last round, unless one has already run since the close began, because an unresponsive server would cost
-   * another timeout.
+   * Runs a last round, unless one has already run since the close began. A second one would wait for another timeout if
+   * a server is unresponsive.
    */
   async close(): Promise<void> {
     if (!this.#isLast || this.#round !== undefined) await this.round(this.#session.commandTimeoutMs);
@@ -127,7 +128,7 @@ class QuorumCleanup {
       const reply = await call({ store, name }, redlockRelease, place, { owner: claim.owner, channel }, timeoutMs);
       const held = reply.outcome === "released";
       if (held && this.#givesWay) this.#quorum.giveWay(place, index, reply.listeners);
-      // A second reply says "unheld" if the first release succeeded.
+      // If an earlier release succeeded, the reply to a repeated one is "unheld". Keep "released".
       if (this.#answers[index]?.outcome !== "released") this.#answers[index] = { outcome: reply.outcome };
       const isAccounted = this.#ballot.isAccounted(server);
       // A successful release ran after the acquire, no matter which reply is read first.
@@ -136,7 +137,7 @@ class QuorumCleanup {
     } catch (error) {
       const before = this.#answers[index]?.outcome;
       if (before === undefined || before === "failed") this.#answers[index] = { outcome: "failed", error };
-      // The error is permanent, for example a key of another type. The lease ends on its own.
+      // Do not retry after a permanent error, such as a key of another type. The lease ends on its own.
       this.#settled[index] ||= !(error instanceof StoreError) || !error.transient;
     }
     this.#underWay[index] = (this.#underWay[index] ?? 1) - 1;
@@ -184,7 +185,7 @@ export class QuorumCleanups implements Occupant {
   }
 
   /**
-   * Releases what an attempt has, and retries in the background. A second call for the same attempt joins the first.
+   * Releases what an attempt holds, and retries in the background. A second call for the same attempt joins the first.
    *
    * @param timeoutMs  timeout for each reply, in ms
    * @param isEnough   whether the answers so far suffice; by default, waits for all servers

@@ -15,14 +15,17 @@ import { Pace } from "./pace.js";
 import { QuorumCleanups } from "./quorum-cleanup.js";
 import { isAnswered, type QuorumParts, type QuorumServer, type RedlockPlace } from "./servers.js";
 
-/** The parts of a quorum. */
+/** The parameters of a quorum. */
 export interface QuorumFacts {
   readonly runtime: Runtime;
   readonly prefix: string;
   readonly clientName: string;
   readonly commandTimeoutMs: number;
   readonly allowEviction: boolean;
-  /** One store per server, and how to close it. `isOwn` is true for a custom store, whose author knows the server. */
+  /**
+   * One store per server, and how to close it. `isOwn` is true for a custom store, for which Holdfast does not warn if
+   * the eviction policy cannot be read.
+   */
   readonly stores: readonly {
     readonly store: Store;
     readonly isOwn: boolean;
@@ -33,7 +36,7 @@ export interface QuorumFacts {
 /** Lease of a touch, in ms. A touch is released immediately, so this matters only if servers become unreachable. */
 const TOUCH_MS = 1_000;
 
-/** How long the first grant waits for a server to reply whether it may be used, in ms. */
+/** How long the first grant waits to learn whether the servers may be used, in ms. */
 const CHECK_MS = 200;
 
 /** The servers, the session and the shared state of one Holdfast instance on independent servers. */
@@ -110,8 +113,8 @@ export class Quorum implements QuorumParts {
   }
 
   /**
-   * Asks all servers whether they may be used, in parallel with the first attempt. Returns undefined if that is known.
-   * Waits only briefly for a server that does not reply, because it is asked again together with its vote.
+   * Checks whether all servers may be used, in parallel with the first attempt. Returns undefined if that is already
+   * known. Waits only briefly for a server that does not reply, because it is checked again together with its vote.
    *
    * @throws EvictionError, ProtocolError  one of the servers must not be used
    */
@@ -156,7 +159,7 @@ export class Quorum implements QuorumParts {
   }
 }
 
-/** A store over all servers that only subscribes and reports reconnects, because the session needs no more. */
+/** A store over all servers that only subscribes and reports reconnects, because the session needs nothing else. */
 function storeOfAll(servers: readonly QuorumServer[]): Store {
   return {
     kind: "redlock",

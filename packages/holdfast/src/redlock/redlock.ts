@@ -16,10 +16,10 @@ import { RedlockWaiter } from "./waiter.js";
  * Not reentrant: a holder that acquires again waits for itself.
  *
  * Waiters of different processes are not ordered. Each tries to win a majority, and a waiter that fails tries again
- * after a random delay or when it is notified of a release. Tokens of acquisitions that do not overlap rise in their
- * order, regardless of clocks; tokens of overlapping acquisitions are always distinct. If a holder crashes, the lock
- * stays taken until its lease ends. A server that lost its leases does not vote until a majority of servers has
- * reported the longest lease and that lease has ended (docs/kinds/redlock.md#restarts). Leases may differ in length.
+ * after a random delay or when it is notified of a release. Acquisitions that do not overlap get rising tokens,
+ * regardless of clocks; overlapping acquisitions always get distinct tokens. If a holder crashes, the lock stays taken
+ * until its lease ends. A server that lost its leases does not vote until a majority of servers has reported the
+ * longest lease and that lease has ended (docs/kinds/redlock.md#restarts). Leases may differ in length.
  *
  * Algorithm: Redlock (redis.io, "Distributed Locks with Redis"), extended with tokens
  * (docs/adr/092-tokens-on-a-quorum.md).
@@ -66,7 +66,7 @@ export class Redlock extends Lock {
   }
 
   /**
-   * Acquires the lock only if a majority of the servers grants it now. One attempt.
+   * Acquires the lock only if a majority of the servers grants it now. Makes one attempt.
    *
    * @returns null if another owner holds the lock or is acquiring it now
    * @throws QuorumError    no reply from a majority of the servers; nothing is held

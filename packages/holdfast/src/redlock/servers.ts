@@ -46,7 +46,7 @@ export type Answers<Reply> = readonly (Reply | Failed | undefined)[];
 /**
  * Sends a request to all servers in parallel.
  *
- * @param isEnough  whether the answers so far suffice. If so, does not wait for the other requests, which still run
+ * @param isEnough  whether the answers so far suffice. If so, does not wait for the other requests, which continue
  * @returns the answers at that moment; all of them if they never suffice
  */
 export function askAll<Reply>(
@@ -114,7 +114,7 @@ function reportOf(
 }
 
 /**
- * Creates the error for a request whose replies are too few, or do not decide.
+ * Creates the error for a request that got too few replies, or replies that do not determine its outcome.
  *
  * @param facts  `why` the request failed, and whether it may have run. By default, both follow from the answers
  */
@@ -129,9 +129,10 @@ export function quorumError(
   const isHopeless = errors.filter((error) => !(error instanceof StoreError) || !error.transient).length > spare;
   return new QuorumError(lockName, {
     answers,
-    // If a single server granted the lock, the request has taken effect there until it is released.
+    // If even one server granted the lock, the request has an effect there until that grant is released.
     mayHaveRun: errors.some(mayHaveRun) || answers.some(({ answer }) => answer === "granted" || answer === "done"),
     transient: !isHopeless,
+    ...(isAnswered(replies) && { why: "no majority of the servers agreed" }),
     ...facts,
   });
 }

@@ -23,8 +23,8 @@ import type { Quorum } from "./quorum.js";
 import type { RedlockPlace } from "./servers.js";
 
 /**
- * The timeout of a request is at most the lease length divided by this. After two slow rounds, two thirds of the lease
- * remain.
+ * The timeout of a request is at most the lease length divided by this. So two thirds of the lease remain after two
+ * slow rounds.
  */
 const ROUNDS_IN_A_LEASE = 6;
 /** One caller that waits for a majority. */
@@ -36,7 +36,7 @@ export class RedlockWaiter implements Occupant, LineMember {
   readonly #options: ResolvedOptions;
   readonly #ends: WaitEnds;
   readonly #deadline: Deadline;
-  /** The claim under which the session knows this waiter, and the claim of its first attempt. */
+  /** The claim under which this waiter is registered with the session. Its first attempt uses this claim too. */
   readonly #claim: Claim;
   #nextClaim: Claim | undefined;
   #line: Line | undefined;
@@ -156,7 +156,7 @@ export class RedlockWaiter implements Occupant, LineMember {
     this.#nextClaim = undefined;
     if (firstServer === undefined) this.#line?.moved();
     this.#checking = this.#quorum.checkServers(this.#place.name);
-    // The error matters only if the attempt wins a majority. It is handled there.
+    // The error matters only if the attempt wins a majority. `#decided` handles it then.
     this.#checking?.catch(() => {});
     const { servers, pace } = this.#quorum;
     this.#ballot = new Ballot({
@@ -176,8 +176,9 @@ export class RedlockWaiter implements Occupant, LineMember {
   }
 
   /**
-   * Whether the caller has waited and has less time left than winning takes. Its attempt would only block waiters that
-   * have more time. With 1,000 waiters that time out one after the other, each would take servers that it cannot keep.
+   * Whether the caller has waited and has less time left than it takes to win a majority. Its attempt would only block
+   * waiters that have more time. Without this check, 1,000 waiters that time out one after the other would each take
+   * servers that they cannot keep.
    */
   #isTooLate(): boolean {
     const hasWaited = this.#wasQueued || this.#hasFailed;
@@ -218,7 +219,8 @@ export class RedlockWaiter implements Occupant, LineMember {
     if (this.#line !== undefined) {
       this.#line.failure = undefined;
       if (ballot.firstServer !== undefined) this.#line.passedFirst(true);
-      // If the first attempt won, there was no competition. Otherwise attempts first ask the first server that granted.
+      // If the first attempt won, there was no competition. Otherwise, later attempts start with the first server that
+      // granted.
       this.#line.firstServer = this.#hasFailed
         ? ballot.votes.findIndex((vote) => vote?.outcome === "granted")
         : undefined;
@@ -255,10 +257,10 @@ export class RedlockWaiter implements Occupant, LineMember {
     this.#delay?.begin(ballot);
   }
 
-  /** @param ballot  undefined if too few servers could be informed of the lease length, so that no attempt began */
+  /** @param ballot  undefined if too few servers could be informed of the lease length, so no attempt began */
   #unreached(ballot: Ballot | undefined, error: StoreError): void {
     const failingMs = this.#uncertain.failingMs(this.#session.runtime.monotonicMs());
-    // As with one server: after a full lease length without replies, any earlier grant has expired.
+    // As with a single server, any earlier grant has expired after a full lease length without replies.
     const isPastDeadline = failingMs >= this.#options.leaseMs || this.#deadline.leftMs() <= 0 || !error.transient;
     if (this.#options.waitMs === 0 || isPastDeadline) {
       this.#fail(error);
@@ -287,7 +289,8 @@ export class RedlockWaiter implements Occupant, LineMember {
     if (this.#options.waitMs > 0) {
       end = await this.#session.inspections.inspect(this.#protocol, { calledAtMs, timeoutMs });
     }
-    // An unknown holder is not an error of the wait, but a majority that does not reply is.
+    // If a server replied that the lock is held, the wait timed out as usual, even if the holder is not certain. Any
+    // other failure to read the state fails the wait.
     const { state, unseen } = end;
     const isUnsure = unseen instanceof QuorumError && unseen.answers.some(({ answer }) => answer === "held");
     if (unseen instanceof StoreError && !isUnsure) this.#ends.failed(unseen);
@@ -299,7 +302,10 @@ export class RedlockWaiter implements Occupant, LineMember {
     void this.#settle().then(() => this.#ends.failed(error));
   }
 
-  /** Accepts no grant from now on. Resolves when the attempt in progress is released, as far as that can be known. */
+  /**
+   * Accepts no grant from now on. Resolves when each server that has granted the attempt in progress has replied to the
+   * release or failed to.
+   */
   #settle(timeoutMs?: number): Promise<void> {
     const ballot = this.#ballot;
     this.#ballot = undefined;
@@ -317,7 +323,7 @@ export class RedlockWaiter implements Occupant, LineMember {
     this.#line?.leave(this);
   }
 
-  /** Resolves when every server that has granted has replied to the release or failed to. */
+  /** Releases an attempt. Resolves when every server that has granted it has replied to the release or failed to. */
   async #cleanUp(ballot: Ballot, timeoutMs = this.#session.commandTimeoutMs): Promise<void> {
     await this.#quorum.quorumCleanups.cleanUp(ballot, timeoutMs, (answers) =>
       ballot.votes.every((vote, server) => vote?.outcome !== "granted" || answers[server] !== undefined),

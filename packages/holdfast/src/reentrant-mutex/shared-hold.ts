@@ -13,7 +13,7 @@ import type { NotHeld } from "../core/protocol.js";
 
 /** The hold that several leases of a reentrant mutex share. */
 export class SharedHold {
-  /** Identifies the Holdfast instance: one object for all its holds. Detects leases of other instances. */
+  /** An object that all holds of one Holdfast instance share. Used to detect leases of other instances. */
   readonly home: object;
   readonly hold: Hold;
   readonly #entries = new Set<Entry>();
@@ -62,7 +62,10 @@ export class SharedHold {
     return entry;
   }
 
-  /** Ends one lease, and the hold with the last one. A lost hold is released once, and all its leases share the outcome. */
+  /**
+   * Ends one lease. The last one also releases the hold. A lost hold is released once, and all its leases share the
+   * outcome.
+   */
   leave(entry: Entry): Promise<Ended> {
     this.#entries.delete(entry);
     if (this.#entries.size > 0 && this.hold.validForMs() > 0) return Promise.resolve("released");

@@ -1,6 +1,6 @@
 /**
- * `holdfast/retain`: keeps a mutex for a short time after its release, so that this process can acquire it again without a
- * round trip. A separate entry point, so that programs that do not use it do not load it.
+ * `holdfast/retain`: keeps a mutex for a short time after its release, so that this process can acquire it again
+ * without a round trip. A separate entry point, so that programs that do not use it do not load it.
  */
 import { checkWhole } from "../core/options.js";
 import type { Retention } from "../core/retention.js";
@@ -12,11 +12,11 @@ export type { Retention } from "../core/retention.js";
 /** How long to retain a lock. */
 export interface RetainOptions {
   /**
-   * How long the process may keep the lock after its first release, unless another caller waits for it. A longer time saves
-   * more round trips. If the process crashes or freezes while it keeps the lock, others wait until the lease expires,
-   * whatever this time is. After a refused `tryAcquire` from another process, this process does not keep the lock at
-   * all until `forMs` has passed. Whole milliseconds, 0 to a third of `leaseMs`. An `acquire` with a shorter lease
-   * rejects with a RangeError.
+   * How long the process may keep the lock after its first release, unless another caller waits for it. A longer time
+   * saves more round trips. If the process crashes or freezes while it keeps the lock, others wait until the lease
+   * expires, whatever this time is. After a refused `tryAcquire` from another process, this process does not keep the
+   * lock at all until `forMs` has passed. Whole milliseconds, 0 to a third of `leaseMs`. An `acquire` whose lease is
+   * too short for that rejects with a RangeError.
    */
   readonly forMs: number;
 }
@@ -27,8 +27,9 @@ const LONGEST_MS = 10_512_000_000;
 /**
  * Returns the value for the `retain` option of `mutex` and `reentrantMutex`.
  *
- * The process keeps the lock for up to `forMs` after a release. If it acquires the lock again within that time, no request is
- * sent. If another process wants the lock, the server notifies this process, which releases the lock immediately.
+ * The process keeps the lock for up to `forMs` after a release. If it acquires the lock again within that time, no
+ * request is sent. If another process wants the lock, the server notifies this process, which releases the lock
+ * immediately.
  *
  * @throws TypeError, RangeError  an invalid option
  *
@@ -42,12 +43,14 @@ const LONGEST_MS = 10_512_000_000;
 export function retain(options: RetainOptions): Retention {
   const { forMs } = checkKnown<RetainOptions>(options ?? null, ["forMs"]);
   checkWhole("forMs", forMs, 0, LONGEST_MS);
-  // Checked just now.
+  // The call above has checked the type.
   const retainMs = forMs as number;
   return {
     check({ leaseMs }) {
       if (retainMs > leaseMs / 3) {
-        throw new RangeError(`retain.forMs must be at most leaseMs / 3, ${Math.floor(leaseMs / 3)}; got ${retainMs}`);
+        throw new RangeError(
+          `retain.forMs must be at most ${Math.floor(leaseMs / 3)}, a third of leaseMs; got ${retainMs}`,
+        );
       }
     },
     nextBlock(session, { key }, last) {

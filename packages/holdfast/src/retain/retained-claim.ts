@@ -18,8 +18,9 @@ export const FIRST_BLOCK = 31;
 const LARGEST_BLOCK = 65_535;
 
 /**
- * Returns how many tokens to reserve after a claim that has used all of its `amount` tokens within `passedUs`: about twice as
- * many, but never more than the microseconds that have passed. So tokens do not outrun the server's clock, see docs/adr/060.
+ * Returns how many tokens to reserve after a claim that has used all of its `amount` tokens within `passedUs`: about
+ * twice as many, but never more than the microseconds that have passed, so that tokens do not outrun the server's clock
+ * (docs/adr/060).
  */
 export function blockAfter(amount: number, passedUs: number): number {
   const twice = amount * 2 + 1;
@@ -28,20 +29,21 @@ export function blockAfter(amount: number, passedUs: number): number {
 }
 
 /**
- * How long one turn of the event loop may serve callers, in ms. After that, the next caller asks the server. Otherwise, callers
- * that do only short work without I/O would keep recalls, timers and the renewals of other leases from running.
+ * How long callers may be served within one turn of the event loop, in ms. After that, the next caller asks the server.
+ * Otherwise, callers that do only short work without I/O would keep recalls, timers and the renewals of other leases
+ * from running.
  */
 const TURN_MS = 20;
 
 /** Maximum number of locks wanted by others that a session remembers. A forgotten lock may be retained again. */
 const REMEMBERED = 1_000;
-/** A claim of the lock was recalled, and no claim was granted to this process after that. */
+/** Used instead of a time: a claim was recalled, and this process has been granted no claim of the lock since. */
 const RECALLED = Infinity;
 
-/** What the claims of one session share. */
+/** The state that the claims of one session share. */
 class Surroundings {
   readonly #runtime: Runtime;
-  /** For each lock that others want, by key: until when it is not retained, in ms on the monotonic clock. */
+  /** For each lock that others want, by key: the time until which it is not retained, in ms on the monotonic clock. */
   readonly #wanted = new Map<string, number>();
   #turnEndsAtMs: number | undefined;
 
@@ -49,7 +51,7 @@ class Surroundings {
     this.#runtime = runtime;
   }
 
-  /** A claim of the lock was recalled: others want the lock. */
+  /** Called when a claim of the lock is recalled, because others want the lock. */
   recalled(key: string): void {
     this.#want(key, RECALLED);
   }
@@ -57,9 +59,9 @@ class Surroundings {
   /**
    * Returns whether a claim that was just granted may be retained.
    *
-   * If others wait for the lock, the next claim is not retained. If it is the first one after a recall and it did not have to wait,
-   * the other process has no place in the queue. Then no claim is retained for `retainMs`, so that the next attempt of that process
-   * can find the lock free.
+   * If others wait for the lock, neither this claim nor the next one is retained. If this claim is the first one after
+   * a recall and did not have to wait, the process that caused the recall has no place in the queue. Then no claim is
+   * retained for `retainMs`, so that the next attempt of that process can find the lock free.
    */
   granted(key: string, hasWaited: boolean, callers: number, retainMs: number): boolean {
     const untilMs = this.#wanted.get(key);
@@ -83,12 +85,12 @@ class Surroundings {
     if (this.#wanted.size > REMEMBERED && oldest !== undefined) this.#wanted.delete(oldest);
   }
 
-  /** Whether callers were served for `TURN_MS` within one turn of the event loop. Called for each caller. */
+  /** Whether callers have been served for `TURN_MS` within one turn of the event loop. Called for each caller. */
   isTurnOver(nowMs: number): boolean {
     const isFirst = this.#turnEndsAtMs === undefined;
     this.#turnEndsAtMs ??= nowMs + TURN_MS;
     const isOver = nowMs > this.#turnEndsAtMs;
-    // Also restarts a timer that was lost.
+    // Starts the timer again if the turn is over, in case the first one was lost.
     if (isFirst || isOver) outsideRequests(() => this.#runtime.startTimer(() => this.#turned(), 1, false));
     return isOver;
   }
@@ -109,7 +111,7 @@ function surroundingsOf(session: Session): Surroundings {
   return found;
 }
 
-/** Whether the scripts send a recall to this claim, see lua/recall. */
+/** Whether the scripts send a recall to this claim; see lua/recall. */
 function isRecallable({ amount }: Claim): boolean {
   return amount % 2 === 1;
 }
@@ -122,14 +124,16 @@ function endAll(): void {
 }
 
 /**
- * A granted claim that serves the callers of this process, one after the other, and is kept while none of them holds it.
+ * A granted claim that serves the callers of this process, one after the other, and is kept while none of them holds
+ * it.
  *
  * Invariants:
- * - It is kept only if no other claim can be in the queue without having sent a recall: it was granted by the first reply, the
- *   inbox was open then, and no connection has been replaced since.
- * - It is kept only if the scripts send recalls to it, and no recall came for an earlier claim: see `Surroundings.granted`.
- * - It is kept, and reused, only within `retainMs` of its first release and with more than half of its first lease left,
- *   according to both clocks. The timer only releases the claim if no caller comes.
+ * - It is kept only if no other claim can be in the queue without having sent a recall: it was granted by the first
+ *   reply, the inbox was open then, and no connection has been replaced since.
+ * - It is kept only if the scripts send recalls to it, and no recall came for an earlier claim: see
+ *   `Surroundings.granted`.
+ * - It is kept, and reused, only within `retainMs` of its first release and with more than half of its first lease
+ *   left, according to both clocks. The timer only releases the claim if no caller comes.
  * - While it is kept, none of its requests is under way, because a claim that was renewed is not kept.
  * - Each lease has the next of the reserved tokens.
  */
@@ -155,16 +159,16 @@ export class RetainedClaim implements Retainable, Occupant {
     this.#granted = granted;
     this.#retainMs = retainMs;
     this.#surroundings = surroundingsOf(session);
-    // While no claim waits, nothing else would notice that messages do not arrive. There is no check in a cluster, because its echo
-    // would replace that of a waiter whose channel uses the same connection.
+    // While no claim waits, nothing else would notice that messages do not arrive. There is no check in a cluster,
+    // because its echo would replace that of a waiter whose channel uses the same connection.
     this.#check = session.store.shardInbox === undefined ? session.inboxCheck({}) : undefined;
     this.#check?.due();
     this.#reconnects = session.reconnects;
   }
 
   /**
-   * Returns the claim of a grant, unless others want the lock, a copy of its request may still run, the grant was sent by message,
-   * or an earlier recall may have been lost because the inbox is not open.
+   * Returns the claim of a grant, unless others want the lock, a copy of its request may still run, the grant was sent
+   * by message, or an earlier recall may have been lost because the inbox is not open.
    *
    * @param hasWaited  whether the claim had to wait
    * @param callers    how many other callers of this process wait for the lock
@@ -246,7 +250,7 @@ export class RetainedClaim implements Retainable, Occupant {
   }
 
   recalled(): boolean {
-    // If a caller of this process waits for this claim, that caller's request recalls it too.
+    // If this claim was already given up, the recall may come from a request of this process for its next claim.
     if (!this.#isRecalled) this.#surroundings.recalled(this.#protocol.key);
     this.#giveBack();
     // The recall shows that this claim holds the lock.

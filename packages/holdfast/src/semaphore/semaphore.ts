@@ -29,9 +29,9 @@ const MOST_SLOTS = 1_000;
 /** The configuration of a semaphore, which must be the same in every process. */
 export interface SemaphoreOptions {
   /**
-   * The number of permits. The first acquire of a name stores this number on the server, where it stays until 10 minutes
-   * after the last use (30 days if `resize` was called). Until then, acquires that declare a different number fail with
-   * a CapacityMismatchError. A whole number from 1 to 1,000,000.
+   * The number of permits. The first acquire of a name stores this number on the server, where it stays until 10
+   * minutes after the last use (30 days if `resize` was called). Until then, acquires that declare a different number
+   * fail with a CapacityMismatchError. A whole number from 1 to 1,000,000.
    */
   readonly permits: number;
 }
@@ -48,15 +48,15 @@ export interface SemaphoreTryAcquireOptions extends TryAcquireOptions {
 /** Options of `acquire` and `run`. */
 export interface SemaphoreAcquireOptions extends AcquireOptions, SemaphoreTryAcquireOptions {}
 
-/** A lease on one or more permits, which all end together. */
+/** A lease on one or more permits, which are all released or lost together. */
 export class SemaphoreLease extends Lease {
   /** The number of permits that this lease holds. */
   readonly permits: number;
 
   /**
-   * The slot numbers of the permits, smallest first. No two live leases share a number. Each permit gets the smallest free
-   * number, so all numbers are below the capacity and can identify workers, ports or directories. Empty for a lease of
-   * more than 1,000 permits.
+   * The slot numbers of the permits, smallest first. No two live leases share a number. Each permit gets the smallest
+   * free number, so all numbers are below the capacity and can identify workers, ports or directories. Empty for a
+   * lease of more than 1,000 permits.
    */
   readonly slots: readonly number[];
 
@@ -82,7 +82,10 @@ export interface SemaphoreInspection extends Inspection {
   readonly holders: readonly SemaphoreHolder[];
   /** The first waiters, in queue order, with the number of permits that each requests. */
   readonly waiters: readonly (WaitingClaim & { readonly permits: number })[];
-  /** The number of permits on the server, set by `resize` or the first acquire; if none is stored, the number declared here. */
+  /**
+   * The number of permits on the server, set by `resize` or the first acquire; if none is stored, the number declared
+   * here.
+   */
   readonly capacity: number;
   /** The number of permits held. Temporarily more than `capacity` after `resize` lowered it. */
   readonly used: number;
@@ -93,9 +96,9 @@ const SEMAPHORE_OPTIONS = /* @__PURE__ */ ACQUIRE_OPTIONS.concat("permits");
 /**
  * Limits how many permits are held at a time across processes, on one server, between failovers.
  *
- * Callers wait in a queue on the server, first come, first served: a caller that wants many permits is never overtaken by
- * callers that want few. Every permit belongs to a lease, which is renewed while its holder lives. So the permits of a
- * crashed process become free when its lease ends, and no caller can release permits that it does not hold.
+ * Callers wait in a queue on the server, first come, first served: a caller that wants many permits is never overtaken
+ * by callers that want few. Every permit belongs to a lease, which is renewed while its holder lives. So the permits of
+ * a crashed process become free when its lease ends, and no caller can release permits that it does not hold.
  *
  * @example
  * const connections = holdfast.semaphore("connections", { permits: 10 });
@@ -115,10 +118,11 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 
   /**
-   * Waits until enough permits are free and all earlier callers were served, then holds the permits. Takes one round trip if
-   * they are available immediately.
+   * Waits until enough permits are free and all earlier callers have been served, then holds the permits. Takes one
+   * round trip if they are available immediately.
    *
-   * @throws AcquireTimeoutError    not granted within `waitMs`; nothing is held; `holder` is the one whose lease ends first
+   * @throws AcquireTimeoutError    not granted within `waitMs`; nothing is held; `holder` is the one whose lease ends
+   *                                first
    * @throws CapacityMismatchError  the declared number was never in effect, or too many are requested; nothing is held
    * @throws RangeError             more permits requested than the semaphore was configured with; nothing was sent
    * @throws as `Lock.acquire` otherwise
@@ -148,16 +152,18 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 
   /**
-   * Changes the number of permits for all processes, immediately. If the number grows, the same call grants the new permits
-   * to waiters. If it shrinks, holders keep their permits, and no permits are granted until the held permits fit.
+   * Changes the number of permits for all processes, immediately. If the number grows, the same call grants the new
+   * permits to waiters. If it shrinks, holders keep their permits, and no permits are granted until the held permits
+   * fit.
    *
-   * Processes that are configured with an earlier number of this semaphore keep working. A number that was never in effect
-   * is still refused. The server forgets the new number 30 days after the last use: configure your processes with it first.
+   * Processes that are configured with an earlier number of this semaphore keep working. A number that was never in
+   * effect is still refused. The server forgets the new number 30 days after the last use: configure your processes
+   * with it first.
    *
    * @param permits  a whole number from 1 to 1,000,000
    * @throws TypeError, RangeError  invalid `permits`; nothing was sent
    * @throws StoreError  outcome unknown; calling it again is safe
-   * @throws ClosedError  this Holdfast was closed
+   * @throws ClosedError  this Holdfast instance was closed
    */
   async resize(permits: number): Promise<void> {
     checkPermits(permits, MOST_PERMITS);
@@ -165,14 +171,22 @@ export class Semaphore extends Lock<SemaphoreLease> {
     await this.#permits.resize(permits, this.session.newRequestId(this.name), this.session.commandTimeoutMs);
   }
 
-  /** The number of permits on the server, or the number declared here if none is stored. @throws StoreError, ClosedError */
+  /**
+   * Returns the number of permits on the server, or the number declared here if none is stored.
+   *
+   * @throws StoreError, ClosedError
+   */
   async capacity(): Promise<number> {
     this.session.assertOpen(this.name);
     const { capacity } = await this.#permits.inspect(undefined, this.session.commandTimeoutMs);
     return capacity ?? this.#declared;
   }
 
-  /** Returns the capacity, the holders and the waiters, with their permits. Read-only. @throws StoreError, ClosedError */
+  /**
+   * Returns the capacity, the holders and the waiters, with their permits. Read-only.
+   *
+   * @throws StoreError, ClosedError
+   */
   override async inspect(): Promise<SemaphoreInspection> {
     this.session.assertOpen(this.name);
     const state = await this.#permits.inspect(undefined, this.session.commandTimeoutMs);

@@ -6,8 +6,8 @@ import type { Store } from "../core/store.js";
 import { serverMemory } from "../generated/server.js";
 
 /**
- * Reads the memory policy of the server. In a cluster, returns the first policy that may evict. If there is none,
- * returns undefined if any server does not show its policy.
+ * Reads the memory policy of the server. In a cluster, returns the first policy that may evict. If no known policy may
+ * evict, but some server hides its policy, returns undefined.
  *
  * @throws StoreError
  */
@@ -30,8 +30,8 @@ async function policyOf(store: Pick<Store, "run">, timeoutMs: number): Promise<M
 }
 
 /**
- * Some hosted services run no scripts without keys. They will not run them at the next acquire either, so the policy
- * counts as hidden.
+ * Some hosted services refuse scripts without keys. They will refuse them at the next acquire too, so the policy counts
+ * as hidden.
  */
 function hiddenIfRefused(error: unknown): undefined {
   if (!(error instanceof StoreError) || error.transient || !error.mayHaveRun) throw error;

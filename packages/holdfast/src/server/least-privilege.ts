@@ -7,7 +7,10 @@
 export interface LeastPrivilege {
   /** The rules for every server. */
   readonly server: readonly string[];
-  /** Additional rules for each server of a cluster. Redis before version 7 rejects those of sharded channels: `+ssubscribe` and so on. */
+  /**
+   * Additional rules for each server of a cluster. Redis before version 7 rejects the rules for sharded channels, such
+   * as `+ssubscribe`.
+   */
   readonly cluster: readonly string[];
   /** Commands that client libraries send to a cluster by themselves, most of them before the first request. */
   readonly clusterClients: readonly string[];

@@ -9,8 +9,8 @@
 
   The longest lease is kept for the period in which it was reported, and for the next one. A period lasts one hour
   longer than any reported lease, and clients report every minute. So a lease length in use is never forgotten, but a
-  length that is no longer used is eventually forgotten. The marker itself expires a month after the last lease that can
-  have been granted.
+  length that is no longer used is eventually forgotten. The marker itself expires a month after the end of the last
+  lease that can have been granted.
 
   A server of a quorum that forgot its longest lease cannot know how long to wait. So it waits for one hour, unless a
   client reports that it has asked enough of the other servers since this run began
@@ -29,7 +29,8 @@
   REPLY   {0, longestMs, run...}          settled: this run may grant leases up to longestMs; report longer ones first
           {1, longestMs, restMs, run...}  quiet: this run may not grant for another restMs
           {3, longestMs, restMs, run...}  alone: like quiet, but only until enough of the other servers were asked
-                                          After the run, `shared` if replicas get the scripts too (Redis before 7)
+                                          In all three, `shared` follows the run if replicas get the
+                                          scripts too (Redis before 7)
           {2}                             hidden: INFO is forbidden or renamed, or lacks the fields
 ]]
 local leaseMs, isStrict, place, vouched, heard = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3], ARGV[4], ARGV[5]

@@ -15,7 +15,7 @@ if not redis.REDIS_VERSION_NUM and runId(redis.pcall('INFO', 'server'), redis.pc
 export type FailoverGrace = "auto" | "strict" | "off";
 
 /**
- * How a store asks the server about its lineage; undefined if it must not ask.
+ * Returns how a store asks the server about its lineage; undefined if the store must not ask.
  *
  * @param inspectSlot  see shard.ts; needed if the server may be a cluster
  */
@@ -38,7 +38,7 @@ export function graceFor(
   const hidden = (marker: string): { readonly outcome: "hidden" } => {
     if (mode === "strict") {
       const cause = new Error(
-        "failoverGrace needs INFO, and in a cluster CLUSTER SLOTS, which the server does not allow",
+        'failoverGrace "strict": grant INFO (in a cluster also CLUSTER MYID and CLUSTER SLOTS) to this user',
       );
       throw new StoreError(marker, { mayHaveRun: false, transient: false, cause });
     }

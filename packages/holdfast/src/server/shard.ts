@@ -1,4 +1,4 @@
-/** Asks the server of a cluster slot about the slot. A separate file, because programs without a cluster do not need it. */
+/** Asks the server of a cluster slot about the slot. A separate file, so that only programs with a cluster load it. */
 import { call } from "../core/call.js";
 import type { Grace, ShardStanding } from "../core/store.js";
 import { serverShard } from "../generated/server.js";

@@ -51,7 +51,9 @@ export interface GrantConditions {
 class SharedParts<Part> {
   readonly #byClient = new WeakMap<object, { readonly part: Part; readonly users: Set<() => void> }>();
 
-  /** Adds a user and returns the part, which `make` creates for the first user. Each event of the part calls all users. */
+  /**
+   * Adds a user and returns the part, which `make` creates for the first user. Each event of the part calls all users.
+   */
   join(client: object, user: () => void, make: (onEvent: () => void) => Part): Part {
     let shared = this.#byClient.get(client);
     if (shared === undefined) {
@@ -80,9 +82,9 @@ const sharedInboxes = new SharedParts<Inboxes>();
 const sharedWatches = new SharedParts<() => void>();
 
 /**
- * Shares the subscriber connections among all stores on one client. A program that calls `createHoldfast` repeatedly, such as
- * one that a development server reloads, then has one subscriber connection instead of one per call. A store counts as a user
- * from its first inbox on. The last user to close closes the connections.
+ * Shares the subscriber connections among all stores on one client. A program that calls `createHoldfast` repeatedly,
+ * such as one that a development server reloads, then has one subscriber connection instead of one per call. A store
+ * counts as a user once it opens its first inbox. The connections close with the last user.
  *
  * @param hasShards  whether `client` is a cluster client
  */
@@ -108,7 +110,9 @@ function overShared(client: object, make: ClientParts["inboxes"], hasShards: boo
   };
 }
 
-/** Inboxes over the connection that `openSubscriber` opens, or, without it, over one that all stores on `client` share. */
+/**
+ * Inboxes over the connection that `openSubscriber` opens, or, without it, over one that all stores on `client` share.
+ */
 export function overSubscriber(
   client: object,
   openSubscriber: OpenSubscriber | undefined,
@@ -124,8 +128,8 @@ export function overNodes(client: object, nodes: ClusterNodes): ClientParts["inb
 }
 
 /**
- * Shares one listener among all stores on one client. A process may have any number of Holdfasts on a client, but Node warns of a
- * leak at the eleventh listener. The listener is added with the first store and removed with the last.
+ * Shares one listener among all stores on one client. A process may have any number of Holdfasts on a client, but Node
+ * warns of a leak at the eleventh listener. The listener is added with the first store and removed with the last.
  */
 export function sharedWatch(client: object, watch: ClientParts["watch"]): ClientParts["watch"] {
   return (onBack) => {

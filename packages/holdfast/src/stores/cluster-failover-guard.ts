@@ -1,22 +1,23 @@
 /**
- * The failover guard of a cluster: decides whether the server of a slot may grant locks. In a cluster, slots move between
- * servers, and each master fails over independently (docs/adr/082-failover-grace-in-clusters.md).
+ * The failover guard of a cluster: decides whether the server of a slot may grant locks. In a cluster, slots move
+ * between servers, and each master fails over independently (docs/adr/082-failover-grace-in-clusters.md).
  *
- * Every known fact is about a *run*: a period in which one process is master without interruption. Such a fact stays true. It
- * says either that the quiet time of the run is over, or that a slot is whole, which means that the run has every grant made in
- * the slot. A script that grants is loaded with the run in its text. So a server knows the script only if a client has found that
- * this run may grant. If a slot moves to another server, for whatever reason, that server replies NOSCRIPT. The guard then
- * checks:
+ * Everything that the guard remembers is about a *run*: a period in which one process is master without interruption.
+ * The guard remembers that the quiet time of a run is over, or that a slot is *whole* for a run: the run has every
+ * grant made in the slot. Such a fact stays true. A script that grants is loaded with the run in its text. So a server
+ * knows the script only if a client has found that this run may grant. If a slot moves to another server, for whatever
+ * reason, that server replies NOSCRIPT. The guard then checks:
  *
  * 1. The marker of the slot. If it names this run, the slot is whole.
  * 2. Otherwise the run itself must be settled: its quiet time is over, or it never needed one.
- * 3. The runs of all other masters must be settled too, because the slot may have come from any of them. Then it is whole.
+ * 3. The runs of all other masters must be settled too, because the slot may have come from any of them. Then the slot
+ *    is whole.
  *
  * Invariants:
  *
  * - No text with a run is sent to a slot that was not found whole for that run.
- * - No such text is sent when the last reply from that run is older than `TRUSTED_MS`, because a server that was demoted and
- *   promoted again still has its old texts.
+ * - No such text is sent when the last reply from that run is older than `TRUSTED_MS`, because a server that was
+ *   demoted and promoted again still has its old texts.
  */
 import type { Grace, Script, ScriptText, ShardStanding, Store } from "../core/store.js";
 import { clusterSlot, tagOf } from "./cluster-slot.js";
@@ -34,15 +35,15 @@ import { leaseOf, type ScriptClient } from "./script-runner.js";
 import { unrefSleep, within } from "./timeout.js";
 
 /**
- * How long a reply from a run counts: less than it takes to demote and promote a server again. After half of this time the
- * guard asks again in the background.
+ * How long a reply from a run counts: less than it takes to demote and promote a server again. After half of this time
+ * the guard asks again in the background.
  */
 const TRUSTED_MS = 2_000;
 /** How long a slot counts as whole after it was found whole, provided that its run continues. */
 const SLOT_TRUSTED_MS = 60_000;
 /**
- * How long to wait before asking a server again that may not grant. Another server may be settled by then, or the slot may have
- * moved.
+ * How long to wait before asking again after a server replied that it may not grant. It may be settled by then, or the
+ * slot may have moved.
  */
 const QUIET_TRUSTED_MS = 500;
 /** How often to report the longest lease to the server again, because the marker may have moved away. */
@@ -71,8 +72,8 @@ export class ClusterFailoverGuard implements FailoverGuard {
   /** The longest lease that this process has requested, in ms. */
   #longestMs = 0;
   /**
-   * The longest lease, in ms, that was reported to any server. Scripts that do not grant run with leases up to this length, even
-   * on servers that were not asked yet.
+   * The longest lease, in ms, that was reported to any server. Scripts that do not grant run with leases up to this
+   * length, even on servers that were not asked yet.
    */
   #reportedMs = 0;
   #changes = 0;
@@ -324,8 +325,8 @@ function slotOf({ keys }: ScriptCall): number {
 }
 
 /**
- * Whether the script may restore a lease. Such a script reads the marker of the slot, so the marker must be correct before
- * the script runs.
+ * Whether the script may restore a lease. Such a script reads the marker of the slot, so the marker must be correct
+ * before the script runs.
  */
 function readsMarker(script: Script): boolean {
   return script.renews === true && script.keys.includes("marker");

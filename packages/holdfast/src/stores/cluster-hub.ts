@@ -1,9 +1,9 @@
 /**
  * The inboxes of a store on a cluster: one subscriber connection for each master in use, and one for plain channels.
  *
- * It gives the same guarantee as InboxHub: a confirmed inbox either receives every message, or its owner is notified once it
- * is subscribed again. In a cluster, channels move: with their slot, or to a new master. The hub follows them itself, because
- * client libraries that do this do not report when the new subscription is in place.
+ * It gives the same guarantee as InboxHub: either a confirmed inbox receives every message, or its owner is notified
+ * once the inbox is subscribed again. In a cluster, channels move: with their slot, or to a new master. The hub follows
+ * them itself, because client libraries that do this do not report when the new subscription is in place.
  */
 
 import { LockError } from "../core/errors.js";
@@ -16,11 +16,16 @@ import { unrefSleep, within } from "./timeout.js";
 
 /** How long to wait for a confirmation before the hub tries another connection, in ms. */
 const ANSWER_MS = 1_000;
-/** How often to check whether the client knows a new owner of a slot. A master that became a replica keeps its subscribers. */
+/**
+ * How often to check whether the client knows a new owner of a slot. A master that became a replica keeps its
+ * subscribers.
+ */
 const CHECK_MS = 250;
 /** Every n-th check also asks the servers whether they are alive and who owns the slot. */
 const CHECKS_PER_PROBE = 8;
-/** Pauses between attempts to follow a channel, doubled each time. A failover takes seconds; a moved slot takes no time. */
+/**
+ * Pauses between attempts to follow a channel, doubled each time. A failover takes seconds; a moved slot takes no time.
+ */
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 250;
 /** How long to collect reconnected channels before `onReconnect` is called once for all of them. */
@@ -30,7 +35,10 @@ const NO_OWNER = new Error("the client knows no server for this slot");
 
 /** A subscriber connection to one server of a cluster. */
 export interface NodeSubscriber {
-  /** Resolves when the server has confirmed it. Must be safe to repeat. Rejects if another server has the slot. */
+  /**
+   * Resolves when the server has confirmed the subscription. Must be safe to repeat. Rejects if another server has the
+   * slot.
+   */
   subscribe(channel: string, isSharded: boolean): Promise<unknown>;
   unsubscribe(channel: string, isSharded: boolean): Promise<unknown>;
   ping(): Promise<unknown>;
@@ -75,8 +83,8 @@ interface Channel {
 interface Post {
   readonly address: string;
   /**
-   * A connection has either sharded or plain channels, never both: ioredis stops delivering messages when the last channel of
-   * either type is unsubscribed.
+   * A connection has either sharded or plain channels, never both: ioredis stops delivering messages when the last
+   * channel of either type is unsubscribed.
    */
   readonly isSharded: boolean;
   readonly subscriber: Promise<NodeSubscriber>;
@@ -92,8 +100,8 @@ export class ClusterHub {
   readonly #nodes: ClusterNodes;
   readonly #onReconnect: () => void;
   /**
-   * The channels by `channelKey`. A caller that cannot know how a name is published may subscribe to it both as a plain and as a
-   * sharded channel.
+   * The channels by `channelKey`. A caller that cannot know how a name is published may subscribe to it both as a plain
+   * and as a sharded channel.
    */
   readonly #channels = new Map<string, Channel>();
   /** The connections by the `channelKey` of their addresses. */
@@ -169,7 +177,9 @@ export class ClusterHub {
     await Promise.all([...this.#posts.values()].map((post) => this.#end(post)));
   }
 
-  /** Resolves when the server that has the channel has confirmed it. Concurrent callers share one attempt. */
+  /**
+   * Resolves when the server that has the channel has confirmed the subscription. Concurrent callers share one attempt.
+   */
   #attach(channel: Channel): Promise<void> {
     if (channel.post !== undefined) return Promise.resolve();
     if (channel.attaching === undefined) {
@@ -214,7 +224,7 @@ export class ClusterHub {
           continue;
         }
         if (refusesForGood(cause)) throw cause;
-        // Do not use a connection again that did not reply in time.
+        // Do not reuse a connection that did not reply in time.
         if (post !== undefined && post.channels.size === 0 && !isServerReply(cause)) void this.#end(post);
       }
       await unrefSleep(pauseMs);
@@ -294,7 +304,10 @@ export class ClusterHub {
     await refreshing;
   }
 
-  /** Makes the client look up the channel, within `ANSWER_MS`. Never rejects: only what the client knows afterward matters. */
+  /**
+   * Makes the client look up the channel, within `ANSWER_MS`. Never rejects: only what the client knows afterward
+   * matters.
+   */
   async #refresh(name: string): Promise<void> {
     await within(ANSWER_MS, this.#nodes.refresh(name)).catch(() => {});
   }
@@ -386,7 +399,7 @@ export class ClusterHub {
         Promise.resolve(subscriber?.unsubscribe(channel.name, channel.isSharded && channel.isCounted)),
       );
     } catch (cause) {
-      // Usually the connection is gone, and the subscription with it. But the user may lack the permission, so warn in that case.
+      // Usually the connection is gone, and the subscription with it. Only a missing permission causes a warning.
       this.#forbidden.warn(cause, channel.name);
     }
   }

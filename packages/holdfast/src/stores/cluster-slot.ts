@@ -1,4 +1,6 @@
-/** The cluster slot of a key or channel, as Redis Cluster specifies it: CRC16 (XMODEM) of the hash tag, modulo 16,384. */
+/**
+ * The cluster slot of a key or channel, as Redis Cluster specifies it: CRC16 (XMODEM) of the hash tag, modulo 16,384.
+ */
 export function clusterSlot(key: string): number {
   let crc = 0;
   for (const byte of Buffer.from(hashTag(key))) {
@@ -19,7 +21,9 @@ function hashTag(key: string): string {
 const tags = new Map<number, string>();
 let tried = 0;
 
-/** Returns a short hash tag for keys in this cluster slot. The tag is the same in every process and must never change. */
+/**
+ * Returns a short hash tag for keys in this cluster slot. The tag is the same in every process and must never change.
+ */
 export function tagOf(slot: number): string {
   for (;;) {
     const known = tags.get(slot);

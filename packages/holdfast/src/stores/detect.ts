@@ -1,6 +1,6 @@
 /**
- * Detects the client library from the object's methods. No library is imported, so none has to be installed, and several
- * copies or versions of a library can be used side by side.
+ * Detects the client library from the object's methods. No library is imported, so none has to be installed, and
+ * several copies or versions of a library can be used side by side.
  *
  * To support a new library, add a file with a store and a subscriber connection, and one case in each of `storeFor` and
  * `subscriberFor`.
@@ -28,13 +28,15 @@ export type RedisClient =
 /** How to use a client. */
 export interface StoreForOptions {
   /**
-   * Creates a client, of any supported library, for a separate subscriber connection. The store closes it. Needed with GLIDE and
-   * with a node-redis pool; other clients are duplicated. Not accepted for clusters of ioredis, iovalkey and node-redis, where
-   * the store itself opens a connection to each server.
+   * Creates a client, of any supported library, for a separate subscriber connection. The store closes it. Needed with
+   * GLIDE and with a node-redis pool; other clients are duplicated. Not accepted for clusters of ioredis, iovalkey and
+   * node-redis, where the store itself opens a connection to each server.
    */
   readonly subscriber?: (() => unknown) | undefined;
   /** Conditions under which a grant counts. Ignored for a store. */
   readonly conditions?: GrantConditions | undefined;
+  /** The option that has the client, for error messages. @default "redis" */
+  readonly option?: string | undefined;
 }
 
 const ACCEPTED = "a client of ioredis, iovalkey, node-redis or @valkey/valkey-glide, or a store";
@@ -46,11 +48,11 @@ const CLUSTER_LISTENS = "Holdfast opens its own subscriber connection to each se
  *
  * @throws TypeError  neither a usable client nor a store, or `subscriber` for a cluster that does not accept it
  */
-export function storeFor(redis: unknown, { subscriber, conditions }: StoreForOptions = {}): Store {
+export function storeFor(redis: unknown, { subscriber, conditions, option = "redis" }: StoreForOptions = {}): Store {
   const openSubscriber: OpenSubscriber | undefined =
     subscriber && (async (events) => subscriberFor(await subscriber(), "the result of `subscriber`", events));
   if (isStore(redis)) return redis;
-  refuseMode(redis);
+  refuseMode(redis, option);
   if (isIoredisCluster(redis) || isNodeRedisCluster(redis)) {
     if (subscriber !== undefined)
       throw new TypeError(
@@ -64,34 +66,38 @@ export function storeFor(redis: unknown, { subscriber, conditions }: StoreForOpt
     return has(redis, "ssubscribe")
       ? glideClusterStore(redis, openSubscriber, conditions)
       : glideStore(redis, openSubscriber, conditions);
-  throw new TypeError(`The option \`redis\` must be ${ACCEPTED}; got ${describeClient(redis)}.`);
+  throw new TypeError(`The option \`${option}\` must be ${ACCEPTED}; got ${describeClient(redis)}.`);
 }
 
-/** Rejects clients in a mode that cannot run scripts. Otherwise the first acquire would fail, and only after `waitMs`. */
-function refuseMode(client: unknown): void {
+/**
+ * Rejects clients in a mode that cannot run scripts. Otherwise the first acquire would fail, and only after `waitMs`.
+ */
+function refuseMode(client: unknown, option: string): void {
   if (typeof client !== "object" || client === null) return;
   const read = (name: string): unknown => Reflect.get(client, name);
   const options = read("options") as { legacyMode?: unknown; monitor?: unknown } | undefined;
   if (options?.legacyMode === true)
-    throw unusable("a node-redis client in legacy mode", "create it without `legacyMode`");
+    throw unusable(option, "a node-redis client in legacy mode", "create it without `legacyMode`");
   if (options?.monitor === true || read("status") === "monitoring")
-    throw unusable("an ioredis client in monitor mode", "pass the client on which you called `monitor()`");
+    throw unusable(option, "an ioredis client in monitor mode", "pass the client on which you called `monitor()`");
   if (read("mode") === "subscriber")
     throw unusable(
+      option,
       "an ioredis client that has subscribed to a channel",
       "pass another client, such as `client.duplicate()`",
     );
   if (has(client, "evalsha", "internal_send_command"))
-    throw unusable("a client of redis 3 or older", "install redis 4 or later");
+    throw unusable(option, "a client of redis 3 or older", "install redis 4 or later");
   if (Reflect.get(client, "constructor")?.name === "RedisMock")
     throw unusable(
+      option,
       "an ioredis-mock client",
       "use `{ store: embedded() }` of @holdfast/embedded in tests: it runs the real scripts",
     );
 }
 
-function unusable(what: string, fix: string): TypeError {
-  return new TypeError(`The option \`redis\` must be a client that can run scripts; got ${what}: ${fix}.`);
+function unusable(option: string, what: string, fix: string): TypeError {
+  return new TypeError(`The option \`${option}\` must be a client that can run scripts; got ${what}: ${fix}.`);
 }
 
 function subscriberFor(client: unknown, what: string, events: SubscriberEvents): Subscriber {

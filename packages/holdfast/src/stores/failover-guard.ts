@@ -1,4 +1,4 @@
-/** What the failover guards of a single server and of a cluster have in common, and what they know about runs of servers. */
+/** The interface of the failover guards of a single server and of a cluster, and their records of server runs. */
 import { type Quiet, type Script, type ScriptText, type ServerMemory, scriptText } from "../core/store.js";
 
 /** One call of `Store.run`. */
@@ -13,8 +13,8 @@ export interface ScriptCall {
 export type Admission = { readonly text: ScriptText } | Quiet;
 
 /**
- * Checks every script that can make a claim the holder, if failover grace is on. There is one implementation for a single server
- * and one for a cluster.
+ * Checks every script that can make a claim the holder, if failover grace is on. There is one implementation for a
+ * single server and one for a cluster.
  */
 export interface FailoverGuard {
   /** See `Store.memory`. */
@@ -25,11 +25,15 @@ export interface FailoverGuard {
   serverMayHaveChanged(): void;
   /** The text to send now; undefined if the server must be asked first. Runs on every acquire and release. */
   ready(call: ScriptCall): ScriptText | undefined;
-  /** Asks the server whether the call may be sent. Undefined if a connection was lost in the meantime. @throws StoreError */
+  /**
+   * Asks the server whether the call may be sent. Undefined if a connection was lost in the meantime.
+   *
+   * @throws StoreError
+   */
   ask(call: ScriptCall): Promise<Admission | undefined>;
   /**
-   * Handles NOSCRIPT for a script that grants: asks the server, and loads the script if the server may grant. Undefined if a
-   * connection was lost in the meantime.
+   * Handles NOSCRIPT for a script that grants: asks the server, and loads the script if the server may grant. Undefined
+   * if a connection was lost in the meantime.
    *
    * @param send  loads the text on the server of the call
    * @param attempt  how many times this call has got NOSCRIPT, from 1
@@ -94,9 +98,9 @@ export class Runs {
 }
 
 /**
- * Returns the text of a script that grants, with the run in it. Only a server that was found to be allowed to grant in this run
- * has that text in its script cache. Before Redis 7, a replica also gets the scripts of its master. So on those servers, the
- * text checks the run, and replies NOSCRIPT in any other run.
+ * Returns the text of a script that grants, with the run in it. The text is loaded only on a server that may grant in
+ * this run. Before Redis 7, a replica also gets the scripts of its master. So on those servers, the text checks the
+ * run, and replies NOSCRIPT in any other run.
  *
  * @param ifOtherRun  see `Grace.ifOtherRun`
  */
@@ -111,7 +115,9 @@ export function textFor(script: Script, { id, texts }: Run, ifOtherRun: string):
   return text;
 }
 
-/** A script whose only purpose is to be in the script cache of a server: it shows that the server may grant in this run. */
+/**
+ * A script whose only purpose is to be in the script cache of a server: it shows that the server may grant in this run.
+ */
 export function flagOf({ id }: Run, marker: string): ScriptText {
   return scriptText(`-- holdfast ${marker} is settled in ${id}\nreturn 1`);
 }

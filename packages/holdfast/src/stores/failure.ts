@@ -1,13 +1,13 @@
 /**
- * Classifies the rejections of client libraries: whether the script may have run, whether a retry may succeed, and which
- * permission is missing.
+ * Classifies the rejections of client libraries: whether the script may have run, whether a retry may succeed, and
+ * which permission is missing.
  *
- * Only the message is examined, because every library has its own error classes, and some reject with values that are not
- * Errors. An unknown rejection counts as "may have run": a wrong "maybe" only costs a retry, but a wrong "no" may break mutual
- * exclusion.
+ * Only the message is examined, because every library has its own error classes, and some reject with values that are
+ * not Errors. An unknown rejection counts as "may have run": a wrong "maybe" only costs a retry, but a wrong "no" may
+ * break mutual exclusion.
  *
- * If the user lacks the permission for a command, the server's error names the command. Inside a script, the error has only
- * the line number, and the name of the command is read from that line.
+ * If the user lacks the permission for a command, the server's error names the command. Inside a script, the error has
+ * only the line number, and the name of the command is read from that line.
  */
 
 import { StoreError, type StoreFailure, warn } from "../core/errors.js";
@@ -22,14 +22,14 @@ const REFUSED =
   /^(?:NOAUTH|NOPERM|PermissionDenied|WRONGPASS|DENIED|CROSSSLOT|MOVED|ASK|NOPROTO|ERR unknown command|ERR wrong number of arguments|ERR Number of keys)\b/i;
 
 /**
- * Refusals that a script can only get at its first write, so it has written nothing. For `OOM`, the server lets a script finish
- * once it has written.
+ * Refusals that a script can only get at its first write, so it has written nothing. For `OOM`, the server lets a
+ * script finish once it has written.
  */
 const REFUSES_ALL_WRITES = /^(?:READONLY|MISCONF|NOREPLICAS|OOM)\b/i;
 
 /**
- * Another node serves the slot. A cluster client follows the redirect, and rejects only if it was redirected too many times.
- * GLIDE writes `Moved` and `Ask`.
+ * Another node serves the slot. A cluster client follows the redirect, and rejects only if it was redirected too many
+ * times. GLIDE writes `Moved` and `Ask`.
  */
 const ELSEWHERE = /^(?:MOVED|ASK)\b/i;
 const NOT_HERE = { mayHaveRun: false, transient: true };
@@ -60,7 +60,7 @@ export function isUnknownCommand(cause: unknown): boolean {
   return /^ERR unknown command\b/i.test(serverWords(messageOf(cause)));
 }
 
-/** True for a server error that a retry will not change, on any server of the cluster. */
+/** True for a server error that a retry would hit again, on any server of the cluster. */
 export function refusesForGood(cause: unknown): boolean {
   const message = serverWords(messageOf(cause));
   return SERVER_REPLY.test(message) && !ELSEWHERE.test(message) && !REFUSED_FOR_NOW.test(message);
@@ -74,7 +74,7 @@ export function isReadOnly(cause: unknown): boolean {
 /**
  * Classifies a rejection of a script call.
  *
- * @param mayBeSecondSend  the client may have sent the command twice, so a refusal is only about the last attempt
+ * @param mayBeSecondSend  the client may have sent the command twice, so a refusal applies only to the last attempt
  * @param isCluster  the client follows moved slots, so a retry after MOVED or ASK will succeed in time
  */
 export function failureOf(cause: unknown, mayBeSecondSend: boolean, isCluster = false): StoreFailure {
@@ -96,8 +96,8 @@ function sort(message: string): { mayHaveRun: boolean; transient: boolean } {
 }
 
 /**
- * Restores the server's own message: GLIDE adds a prefix to some errors and replaces some error codes, and if a command fails in a
- * script, Redis 6 puts the position in the script before the error.
+ * Restores the server's own message: GLIDE adds a prefix to some errors and replaces some error codes, and if a command
+ * fails in a script, Redis 6 puts the position in the script before the error.
  */
 function serverWords(message: string): string {
   return message
@@ -133,7 +133,11 @@ export function storeError(name: string, failure: StoreFailure): StoreError {
   return new StoreError(name, failure);
 }
 
-/** Creates the error for a request that certainly did not run. @param name  the script, channel or key that it concerns */
+/**
+ * Creates the error for a request that certainly did not run.
+ *
+ * @param name  the script, channel or key that it concerns
+ */
 export function notRun(name: string, cause: unknown, transient: boolean, missingPermission?: string): StoreError {
   return storeError(name, { mayHaveRun: false, transient, cause, missingPermission });
 }
@@ -162,8 +166,8 @@ const CALL = /redis\.p?call\('([A-Z]+)'(?:, '([A-Z]+)')?/g;
 const LINES_OF_A_CALL = 8;
 
 /**
- * The rule that would have permitted the request, such as `+zadd`, `~hf:mutex:{a}` or `&hf:in:*`. Several rules if the error
- * does not say which one; undefined if the server refused for another reason.
+ * The ACL rule that would have permitted the request, such as `+zadd`, `~hf:mutex:{a}` or `&hf:in:*`. Several rules if
+ * the error does not say which one; undefined if the server refused for another reason.
  */
 export function missingPermission(cause: unknown, { source, keys = [], channels = [] }: Refused): string | undefined {
   const message = messageOf(cause);
@@ -178,10 +182,12 @@ export function missingPermission(cause: unknown, { source, keys = [], channels 
   return commandsAt(source ?? "", Number(LINE.exec(message)?.[1] ?? 0)) || "+ for its commands";
 }
 
-/** The error of a server on which no user may call a command from a script, or on which the command was renamed. */
+/** The error for a command that no user may call from a script, or that was renamed on the server. */
 const FORBIDDEN = /not allowed from script|unknown (?:Redis |Valkey )?command called from script/i;
 
-/** The command that the server forbids in scripts, such as `TIME`; undefined if the server refused for another reason. */
+/**
+ * The command that the server forbids in scripts, such as `TIME`; undefined if the server refused for another reason.
+ */
 export function forbiddenCommand(cause: unknown, source: string): string | undefined {
   const message = messageOf(cause);
   if (!FORBIDDEN.test(message)) return undefined;
@@ -192,8 +198,8 @@ export function forbiddenCommand(cause: unknown, source: string): string | undef
 /**
  * Advice for an error from a server that lacks what every script of Holdfast needs. Undefined for any other error.
  *
- * Scripts are fixed, so a syntax error within one comes from a server that is too old for an option: `SET` with `PX` and `GET`
- * needs Redis 6.2.
+ * Scripts are fixed, so a syntax error within one comes from a server that is too old for an option: `SET` with `PX`
+ * and `GET` needs Redis 6.2.
  */
 export function lackOf(cause: unknown): string | undefined {
   const message = serverWords(messageOf(cause));
@@ -201,12 +207,12 @@ export function lackOf(cause: unknown): string | undefined {
     return "Holdfast needs Redis 6.2 or later, or Valkey (docs/platforms.md).";
   }
   if (/^ERR unknown command ['`]?(?:evalsha|script)\b/i.test(message) || /\bfind scripting engine\b/i.test(message)) {
-    return "Holdfast needs Lua scripts, which Valkey has as a module (docs/platforms.md).";
+    return "Holdfast needs Lua scripts: allow EVALSHA and SCRIPT, or load the Lua module of Valkey (docs/platforms.md).";
   }
   return undefined;
 }
 
-/** The rules for the commands called on this line of a script, or in the call that ends on it. */
+/** The ACL rules for the commands called on this line of a script, or in the call that ends on it. */
 function commandsAt(source: string, line: number): string {
   const lines = source.split("\n");
   for (let at = line; at > Math.max(0, line - LINES_OF_A_CALL); at -= 1) {
@@ -219,7 +225,7 @@ function commandsAt(source: string, line: number): string {
 }
 
 /**
- * Warns once for each missing ACL rule and each type of channel. There is one instance per store. Without permission to
+ * Warns once for each missing ACL rule and each type of channel. Each hub has its own instance. Without permission to
  * subscribe there is no error, because waiters then poll.
  */
 export class ForbiddenChannels {
@@ -234,8 +240,8 @@ export class ForbiddenChannels {
     this.#warned.add(sort);
     warn(
       "HOLDFAST_CHANNEL_FORBIDDEN",
-      `Holdfast cannot subscribe to a channel, because its Redis user lacks ${sort}.`,
-      "Waiters poll the server, so they acquire late and out of order. Grant the permission: " +
+      `The Redis user lacks ${sort}, which Holdfast needs for messages.`,
+      "Without it, waiters poll the server, so they acquire late and out of order. Grant the permission: " +
         `ACL SETUSER <user> ${sort} (docs/permissions.md).`,
     );
     return missing;

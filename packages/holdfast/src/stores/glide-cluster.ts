@@ -15,9 +15,9 @@ import { within } from "./timeout.js";
 /**
  * Creates a store on one GLIDE cluster client.
  *
- * The library follows moved slots for commands and channels, but does not report when a channel is subscribed again. A client
- * that only subscribes also stays connected to a master that became a replica, and the new master does not count it. So the
- * store makes the client look up its channels periodically, and asks the masters which channels they count.
+ * The library follows moved slots for commands and channels, but does not report when a channel is subscribed again. A
+ * client that only subscribes also stays connected to a master that became a replica, and the new master does not count
+ * it. So the store makes the client look up its channels periodically, and asks the masters which channels they count.
  *
  * @param openSubscriber  creates the subscriber client; without it inboxes reject with UnsupportedError
  * @param conditions  conditions under which a grant counts
@@ -35,7 +35,7 @@ export function glideClusterStore(
       return glide.customCommand(words, { route: { type: "primarySlotKey", key: sha1 } });
     },
     load(source, [key], attempt) {
-      // While a slot moves, the server that the client was redirected to is not in its slot table.
+      // While a slot moves, the server that the client was redirected to is not in the client's slot table.
       const isOne = key !== undefined && attempt === 1;
       return glide.customCommand(["SCRIPT", "LOAD", source], {
         route: isOne ? { type: "primarySlotKey", key } : "allPrimaries",
@@ -69,10 +69,17 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * The library does not report which of its connections a channel uses. Masters usually own long ranges of slots, so channels
- * in nearby slots are assumed to share a connection.
+ * The library does not report which of its connections a channel uses. Masters usually own long ranges of slots, so
+ * channels in nearby slots are assumed to share a connection.
  */
 const SLOTS_PER_CHECK = 1_024;
+
+/** The range of slots that a channel belongs to, for a warning. */
+function slotsOf(channel: string): string {
+  const first = clusterSlot(channel) - (clusterSlot(channel) % SLOTS_PER_CHECK);
+  return `slots ${first} to ${first + SLOTS_PER_CHECK - 1}`;
+}
+
 /** How often to ask the masters whether they count a channel. */
 const CHECK_MS = 1_000;
 /** Timeout of each request, in ms. */
@@ -87,7 +94,10 @@ class ClusterSubscriber implements Inboxes {
   readonly #sharded = new Map<string, number>();
   /** Channels that no master counted at the last check. */
   readonly #uncounted = new Set<string>();
-  /** True once a server has shown that it has sharded channels. Until then it asks, because a server may be upgraded. */
+  /**
+   * True once a server has shown that it has sharded channels. Until then, `openShard` asks each time, because a server
+   * may be upgraded.
+   */
   #knowsSharded = false;
   #checking: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -114,7 +124,7 @@ class ClusterSubscriber implements Inboxes {
     let isOpen = true;
     return {
       ...inbox,
-      connection: `slots ${Math.floor(clusterSlot(channel) / SLOTS_PER_CHECK)}`,
+      connection: slotsOf(channel),
       close: async () => {
         if (isOpen) this.#count(channel, -1);
         isOpen = false;
@@ -130,15 +140,15 @@ class ClusterSubscriber implements Inboxes {
   }
 
   /**
-   * Whether the server of the channel's slot has sharded channels. On a server before Redis 7, the library would repeat `SSUBSCRIBE`
-   * without a pause.
+   * Whether the server of the channel's slot has sharded channels. On a server before Redis 7, the library would repeat
+   * `SSUBSCRIBE` without a pause.
    *
    * @throws StoreError  no answer, so the caller must ask again
    */
   async #isSharded(channel: string, timeoutMs: number): Promise<boolean> {
     if (this.#knowsSharded || this.#sharded.has(channel)) return true;
     try {
-      // Without arguments, the command fails on any server, but only one that lacks it says that the command is unknown.
+      // Without arguments, the command fails on any server, but only a server that lacks it reports an unknown command.
       await within(
         timeoutMs,
         this.#glide.customCommand(["SPUBLISH"], { route: { type: "primarySlotKey", key: channel } }),

@@ -47,8 +47,8 @@ const NO_TIMEOUT = 0;
 /**
  * Creates a store on one GLIDE client.
  *
- * The library has no connection events, so `onReconnect` is never called. After a lost connection, waiters notice missed
- * messages at their next re-check. The library cannot duplicate a client either.
+ * The library has no connection events, so `onReconnect` is never called. After a lost connection, waiters notice
+ * missed messages at their next re-check. The library also cannot duplicate a client.
  *
  * @param openSubscriber  opens the subscriber connection; without it `inbox` rejects with UnsupportedError
  * @param conditions  conditions under which a grant counts
@@ -76,7 +76,10 @@ export function glideStore(
   });
 }
 
-/** Uses `subscriber` as a subscriber connection. It must have no other use, because each message reaches only one reader. */
+/**
+ * Uses `subscriber` as a subscriber connection. It must have no other use, because each message reaches only one
+ * reader.
+ */
 export function glideSubscriber(subscriber: GlideClient, events: SubscriberEvents): Subscriber {
   const isSharded = (channel: string): boolean => events.isSharded?.(channel) === true;
   let refusal: { readonly cause: unknown } | undefined;

@@ -1,9 +1,10 @@
 /**
- * One subscriber connection for all inboxes of a store. It is opened with the first inbox.
+ * One subscriber connection for all inboxes of a store, or of all stores that share a client. It is opened with the
+ * first inbox.
  *
- * It guarantees that a confirmed inbox either receives every message, or its owner is notified (via `onReconnect`) once it is
- * subscribed again. So after each reconnect the hub subscribes by itself and waits for the server's confirmation, instead of
- * relying on the client library to do so in time.
+ * It guarantees that either a confirmed inbox receives every message, or its owner is notified (via `onReconnect`) once
+ * the inbox is subscribed again. So after each reconnect the hub subscribes by itself and waits for the server's
+ * confirmation, instead of relying on the client library to do so in time.
  */
 
 import { LockError } from "../core/errors.js";
@@ -15,8 +16,8 @@ import { within } from "./timeout.js";
 /** Delay before a lost connection is reopened, in ms, if the client library does not reconnect by itself. */
 const REOPEN_MS = 500;
 /**
- * A connection younger than this is not replaced again. Several clients may share it, and each of them may still report that the
- * previous connection was dead.
+ * A connection younger than this is not replaced again. Several clients may share it, and each of them may still report
+ * that the previous connection was dead.
  */
 export const YOUNG_MS = 5_000;
 const NOBODY = new Error("the subscriber connection was closed");
@@ -63,8 +64,8 @@ export class InboxHub {
   readonly #onReconnect: () => void;
   readonly #channels = new Map<string, Channel>();
   /**
-   * Unsubscriptions in progress, by channel. A new subscription to the same channel on the same connection waits for them. Those
-   * on a replaced connection may never get a reply, and do not affect the new connection.
+   * Unsubscriptions in progress, by channel. A new subscription to the same channel on the same connection waits for
+   * them. Those on a replaced connection may never get a reply, and do not affect the new connection.
    */
   readonly #leaving = new Map<string, { readonly line: Line | undefined; readonly done: Promise<void> }>();
   #line: Line | undefined;
@@ -231,7 +232,7 @@ export class InboxHub {
   async #leave(name: string, channel: Channel, listener: (message: string) => void): Promise<void> {
     if (!channel.listeners.delete(listener) || channel.listeners.size > 0) return;
     if (this.#channels.get(name) === channel) this.#channels.delete(name);
-    // Unsubscribe even if the subscription was not confirmed: the server must not count a subscriber that does not read.
+    // Unsubscribe even if the subscription was not confirmed, so that the server does not count it.
     const leaving = { line: this.#line, done: this.#unsubscribe(name) };
     this.#leaving.set(name, leaving);
     await leaving.done;
@@ -242,7 +243,7 @@ export class InboxHub {
     try {
       await this.#line?.subscriber?.unsubscribe(name);
     } catch (cause) {
-      // Usually the connection is gone, and the subscription with it. The user may also lack the permission: then warn.
+      // Usually the connection is gone, and the subscription with it. Only a missing permission causes a warning.
       this.#forbidden.warn(cause, name);
     }
   }

@@ -43,14 +43,15 @@ export interface IoredisCluster {
 
 /** Timeout for each server, in ms, because any of them may be down. */
 const ONE_OF_MANY_MS = 500;
-/** The error of older versions when the server ends a subscription by itself. */
+/** The error that older versions emit when the server ends a subscription by itself. */
 const UNASKED = /Command queue state error/;
 
 /** The last error that each client reported for one of its servers; empty once it is connected. */
 const lastErrors = new WeakMap<IoredisCluster, { error: string }>();
 
 /**
- * Creates a store on one Cluster client of ioredis or iovalkey, which follows moved slots and new masters, and resends commands.
+ * Creates a store on one Cluster client of ioredis or iovalkey, which follows moved slots and new masters, and resends
+ * commands.
  */
 export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantConditions = {}): Store {
   const said = lastErrors.get(redis) ?? { error: "" };
@@ -60,7 +61,7 @@ export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantCond
     evalsha: (sha1, keys, args) => redis.evalsha(sha1, keys.length, ...inputsOf(keys, args)),
     load(source, [key], attempt) {
       const masters = redis.nodes("master");
-      // While a slot moves, the server that the client was redirected to is not in its slot table.
+      // While a slot moves, the server that the client was redirected to is not in the client's slot table.
       const owner = key === undefined || attempt > 1 ? undefined : redis.slots[clusterSlot(key)]?.[0];
       const reached = masters.filter((master) => owner === undefined || addressOf(master) === owner);
       return allThatAnswer(
@@ -79,14 +80,15 @@ export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantCond
       redis.status === "ready"
         ? undefined
         : placeOf({ host: "any server of the cluster", port: undefined }, said.error),
-    // The client does not report when it resends commands after a lost connection. NaN never equals itself, so every call
-    // counts as possibly resent.
+    // The client does not report when it resends commands after a lost connection. NaN never equals itself, so every
+    // call counts as possibly resent.
     losses: () => Number.NaN,
   };
 
   function watch(onBack: () => void): () => void {
     if (redis.status === "ready") said.error = "";
-    // The client removes a node immediately when its connection is lost, and resends commands in flight to the slot's new owner.
+    // The client removes a node immediately when its connection is lost, and resends commands in flight to the slot's
+    // new owner.
     redis.on("-node", onBack);
     redis.on("+node", onBack);
     const onError = (error: unknown, address: unknown): void => {
@@ -146,8 +148,8 @@ function ioredisNodeSubscriber(subscriber: IoredisNode, events: NodeSubscriberEv
   const refusals = new Set<(cause: Error) => void>();
   let isMoving = false;
   /**
-   * The event does not name the channel. It also occurs if a subscription is refused; some versions then never settle the promise
-   * of that subscription, so all pending ones are rejected here.
+   * The event does not name the channel. It also occurs if a subscription is refused; some versions then never settle
+   * the promise of that subscription, so all pending ones are rejected here.
    */
   const onMoved = (): void => {
     for (const refuse of refusals)

@@ -8,8 +8,8 @@ import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
 import { freed, type ScriptClient, toArgument } from "./script-runner.js";
 
 /**
- * The part of a client that this store uses. It is not the library's own type, because users with another library, or another
- * major version of it, must be able to compile.
+ * The part of a client that this store uses. It is not the library's own type, because users with another library, or
+ * another major version of it, must be able to compile.
  */
 export interface IoredisClient {
   readonly status: string;
@@ -58,8 +58,8 @@ const lossesOf = new WeakMap<IoredisClient, { count: number; lastError?: string 
 /**
  * Creates a store on one ioredis or iovalkey client.
  *
- * By default, the client resends commands that were in flight when it lost its connection. So a script may run twice, and a
- * refusal is then only about the second run; `mayHaveRun` takes that into account.
+ * By default, the client resends commands that were in flight when it lost its connection. So a script may run twice,
+ * and a refusal then applies only to the second run; `mayHaveRun` takes that into account.
  *
  * @param openSubscriber  opens the subscriber connection; by default a duplicate of `redis`
  * @param conditions  conditions under which a grant counts
@@ -74,8 +74,8 @@ export function ioredisStore(
   let isCorked = false;
 
   /**
-   * Combines all commands of one turn of the event loop into one write. Replies often arrive together, so the calls that
-   * follow them are sent together too. A single call is not delayed, because the turn ends before any other event.
+   * Combines all commands of one turn of the event loop into one write. Replies often arrive together, so the calls
+   * that follow them are sent together too. A single call is not delayed, because the turn ends before any other event.
    */
   function cork(): void {
     const { stream } = redis;
@@ -204,7 +204,7 @@ function ioredisServer({ options, stream }: IoredisClient): ServerAddress | unde
   return address === undefined ? undefined : { host: address, port: stream?.remotePort };
 }
 
-/** Keys and arguments as the library takes them. */
+/** Returns keys and arguments in the form that the library expects. */
 export function inputsOf(keys: readonly string[], args: readonly (string | number)[]): string[] {
   const inputs: string[] = [...keys];
   for (const arg of args) inputs.push(toArgument(arg));
@@ -232,8 +232,8 @@ export const LISTENING: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * Whether the owner has closed the client. If it is disconnected while it waits to reconnect, its status stays "reconnecting"
- * forever; only the library's internal field `manuallyClosing` shows that it was closed.
+ * Whether the owner has closed the client. If it is disconnected while it waits to reconnect, its status stays
+ * "reconnecting" forever; only the library's internal field `manuallyClosing` shows that it was closed.
  */
 function isGone(redis: IoredisClient): boolean {
   return redis.status === "end" || (redis.status === "reconnecting" && Reflect.get(redis, "manuallyClosing") === true);

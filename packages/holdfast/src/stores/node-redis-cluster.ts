@@ -57,7 +57,10 @@ export interface NodeRedisCluster {
 /** Timeout for each server, in ms, because any of them may be down. */
 const ONE_OF_MANY_MS = 500;
 
-/** Creates a store on one node-redis cluster client, which follows moved slots and new masters, and never sends twice. */
+/**
+ * Creates a store on one node-redis cluster client, which follows moved slots and new masters, and never sends a
+ * command twice.
+ */
 export function nodeRedisClusterStore(redis: NodeRedisCluster, conditions: GrantConditions = {}): Store {
   const masterOf = (key: string): NodeRedisMaster | undefined => redis.slots[clusterSlot(key)]?.master;
   const clientOf = async (master: NodeRedisMaster): Promise<NodeRedisNode> => redis.nodeClient(master);

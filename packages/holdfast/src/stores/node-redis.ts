@@ -1,6 +1,6 @@
 /**
- * The store for a client, a pool or a Sentinel client of node-redis 4 to 6 (`redis`, `@redis/client`). The caller owns and closes
- * it.
+ * The store for a client, a pool or a Sentinel client of node-redis 4 to 6 (`redis`, `@redis/client`). The caller owns
+ * and closes it.
  */
 
 import { UnsupportedError } from "../core/errors.js";
@@ -30,7 +30,7 @@ export interface NodeRedisClient {
   scriptLoad(source: string): Promise<unknown>;
   /** Takes the words of a command, or other arguments on a Sentinel client. */
   sendCommand?(...args: never[]): Promise<unknown>;
-  /** A pool has none of the following. */
+  /** A pool lacks this method, and some of those below. */
   duplicate?(overrides?: object): NodeRedisClient;
   connect?(): Promise<unknown>;
   ping?(): Promise<unknown>;
@@ -56,10 +56,11 @@ function isOtherMaster(change: unknown): boolean {
 /**
  * Creates a store on one node-redis client.
  *
- * The client's own timeouts stop once a command is written, so a call to a stalled server would hang; the timeouts of Holdfast
- * cover the reply too. The client never sends a command twice.
+ * The client's own timeouts stop once a command is written, so a call to a stalled server would hang; the timeouts of
+ * Holdfast cover the reply too. The client never sends a command twice.
  *
- * @param openSubscriber  opens the subscriber connection; by default a duplicate of `redis`. A pool cannot be duplicated
+ * @param openSubscriber  opens the subscriber connection; by default a duplicate of `redis`. A pool cannot be
+ *                        duplicated
  * @param conditions  conditions under which a grant counts
  */
 export function nodeRedisStore(
@@ -107,8 +108,9 @@ export function nodeRedisStore(
   if (conditions.replicas !== undefined) redis.on("ready", () => (readies += 1));
 
   function watch(onBack: () => void): () => void {
-    // Since version 5 a client is a view of the real one (Object.create), and Node counts listeners per view. If ours is the
-    // only listener on this view, removing it would leave the view without events forever. So it stays and does nothing.
+    // Since version 5 a client is a view of the real one (Object.create), and Node counts listeners per view. If ours
+    // is the only listener on this view, removing it would leave the view without events forever. So our listener then
+    // stays, and does nothing.
     const isCounted = Object.hasOwn(redis, "_eventsCount");
     let isWatching = true;
     let wasReady = redis.isReady === true;
@@ -166,7 +168,9 @@ function cureOf(hasSocketTimeout: boolean, isSet: boolean, isOwnStrategy: boolea
     : "set socket.reconnectStrategy, because without it a socket timeout closes the client for good";
 }
 
-/** The server's address. Absent options mean the library's defaults. A pool does not show the options of its clients. */
+/**
+ * The server's address. Absent options mean the library's defaults. A pool does not show the options of its clients.
+ */
 function nodeRedisServer({ options, getMasterNode, duplicate }: NodeRedisClient): ServerAddress | undefined {
   if (getMasterNode !== undefined || duplicate === undefined) return undefined;
   const { host = "localhost", port = 6_379, path } = options?.socket ?? {};
@@ -178,8 +182,8 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
   // Without a listener an error would end the process. An error is also the only sign that the client has given up.
   const isBehindSentinel = subscriber.getMasterNode !== undefined;
   let isConnected = subscriber.isOpen === true;
-  // A Sentinel client subscribes again by itself, but does not report when it is done. So the hub replaces it after each change
-  // of the master, and after each error, because the error may come from its subscriber connection.
+  // A Sentinel client subscribes again by itself, but does not report when it is done. So the hub replaces it after
+  // each change of the master, and after each error, because the error may come from its subscriber connection.
   subscriber.on("error", () => {
     if (subscriber.isOpen === false || (isBehindSentinel && isConnected)) events.onEnd();
   });
@@ -211,8 +215,8 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
         throw new Error("the subscriber connection was closed");
       }
       // For a channel that it knows, the library resolves immediately, although it may still be resubscribing after a
-      // reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation, even if it is an
-      // error because the user may not send PING.
+      // reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation, even if it
+      // is an error because the user may not send PING.
       try {
         await subscriber.ping?.();
       } catch (cause) {
@@ -243,9 +247,9 @@ function openNodeRedisSubscriber(redis: NodeRedisClient): OpenSubscriber {
 }
 
 /**
- * The user's `socketTimeout`, if it is safe for a subscriber. It ends a connection that has received nothing for that long, so
- * it would repeatedly end an idle subscriber unless ping replies arrive sooner. Without it, echoes detect a dead connection
- * (core/inbox-check.ts).
+ * The user's `socketTimeout`, if it is safe for a subscriber. It ends a connection that has received nothing for that
+ * long, so it would repeatedly end an idle subscriber unless ping replies arrive sooner. Without it, echoes detect a
+ * dead connection (core/inbox-check.ts).
  */
 export function listeningTimeout(
   pingInterval: number | undefined,

@@ -11,7 +11,7 @@ const TO_ALL = 2;
 export function onEach(client: ScriptClient): NonNullable<Store["runOnEach"]> {
   return async (script, args, timeoutMs) => {
     const ask = async (): Promise<readonly unknown[]> => {
-      // The result does not matter: afterward the client knows its servers.
+      // This call only makes the client discover its servers, so its result does not matter.
       await client.evalsha(script.sha1, [], args).catch(() => {});
       await client.load(script.source, [], TO_ALL);
       return client.evalshaOnEach?.(script.sha1, args, timeoutMs / 2) ?? [];

@@ -1,8 +1,8 @@
 /**
- * Runs one script call, in the same way for every client library: EVALSHA, SCRIPT LOAD if the server does not know the script,
- * one deadline for the whole call, and uniform replies and errors.
+ * Runs one script call, in the same way for every client library: EVALSHA, SCRIPT LOAD if the server does not know the
+ * script, one deadline for the whole call, and uniform replies and errors.
  *
- * This code runs on every acquire and release. So it uses one object per call, and callbacks instead of async functions.
+ * This code runs on every acquire and release, so it uses one object per call, and callbacks, not async functions.
  */
 
 import { AdvisedCause, StoreError, type StoreFailure } from "../core/errors.js";
@@ -24,14 +24,15 @@ import {
 import { startTimeout } from "./timeout.js";
 
 /**
- * How many times one call may load a script, because the script cache may be flushed again immediately and repeatedly. A server
- * that forgets the script every time is still detected before the deadline.
+ * Maximum number of times that one call loads a script. One load may not be enough, because the script cache may be
+ * flushed repeatedly. The limit is low enough that a server that never keeps the script is detected before the
+ * deadline.
  */
 const LOADS_MAX = 100;
 
 /**
- * How many releases are sent as scripts before the native commands are tried. Most servers lack them, and a process that releases few
- * locks would not gain from the attempt.
+ * How many releases are sent as scripts before the native commands are tried. Most servers lack these commands, and a
+ * process that releases few locks would gain nothing from the attempt.
  */
 const RELEASES_BEFORE_NATIVE = 16;
 
@@ -39,26 +40,27 @@ const RELEASES_BEFORE_NATIVE = 16;
 export interface ScriptClient {
   evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
   /**
-   * Sends DELIFEQ of the first key and the argument, and then EXISTS of the second key, which the server executes in this order: see
-   * `freed`. Absent if the client
-   * cannot guarantee the order.
+   * Sends DELIFEQ with the first key and the argument, and then EXISTS with the second key. The server executes them in
+   * this order; see `freed`. Absent if the client cannot guarantee the order.
    */
   free?: ((keys: readonly string[], args: readonly (string | number)[]) => Promise<number>) | undefined;
   /**
    * Runs SCRIPT LOAD on every server that may receive the EVALSHA.
    *
    * @param keys     the keys of the EVALSHA, for a client of several servers
-   * @param attempt  how many times this call has loaded the script, from 1. In a cluster that redirects, the first attempt may
-   *                 reach the wrong server
+   * @param attempt  how many times this call has loaded the script, from 1. In a cluster that redirects, the first
+   *                 attempt may reach the wrong server
    */
   load(source: string, keys: readonly string[], attempt: number): Promise<unknown>;
-  /** Runs EVALSHA without keys on each master, and skips masters that do not reply in time. Present on a cluster client. */
+  /**
+   * Runs EVALSHA without keys on each master, and skips masters that do not reply in time. Present on a cluster client.
+   */
   evalshaOnEach?(sha1: string, args: readonly (string | number)[], timeoutMs: number): Promise<readonly unknown[]>;
   /** True for a client that sends each call to the server that has its keys, and follows moved slots. */
   readonly isCluster?: boolean | undefined;
   /**
-   * Runs EVALSHA and then WAIT on the same connection. Returns the reply and the number of replicas that acknowledged. Absent if
-   * the client cannot guarantee that both use the same connection.
+   * Runs EVALSHA and then WAIT on the same connection. Returns the reply and the number of replicas that acknowledged.
+   * Absent if the client cannot guarantee that both use the same connection.
    *
    * @throws if the connection was lost in between
    */
@@ -70,7 +72,10 @@ export interface ScriptClient {
   ): Promise<readonly [reply: unknown, acknowledged: number]>;
   /** True once the owner has closed the client, so that a call certainly sends nothing. */
   isClosed(): boolean;
-  /** Advice on how to make the client replace a dead connection; undefined if it does so on its own, or if there is no advice. */
+  /**
+   * Advice on how to make the client replace a dead connection; undefined if it does so on its own, or if there is no
+   * advice.
+   */
   cure?(): string | undefined;
   /** The server that the client has no connection to, with its last error if known; undefined while it is connected. */
   noConnection?(): string | undefined;
@@ -101,7 +106,7 @@ export class ScriptRunner {
   /**
    * As `Store.run`. The promise settles within `timeoutMs`, whatever the client does.
    *
-   * EVAL is never used. If the server has forgotten a script, it is loaded first, so the same command runs it every time.
+   * EVAL is never used. If the server has forgotten a script, the call loads it, so the same command always runs it.
    *
    * @throws StoreError  as `Store.run`
    */
@@ -110,8 +115,7 @@ export class ScriptRunner {
     const guard = this.#guard;
     const sent = new SentScript(client, script, keys, args, timeoutMs, guard, this.#loadings);
     const text = guard === undefined ? script : guard.ready(sent);
-    // This is set even if the guard is asked first, because any renewal that is sent counts only once replicas have acknowledged
-    // it.
+    // Set even if the guard is asked first, because a renewal counts only once replicas have acknowledged it.
     if (this.#replicas !== undefined && script.renews === true) sent.replicas = shortened(this.#replicas, timeoutMs);
     if (text === undefined) {
       sent.ask();
@@ -253,7 +257,10 @@ class SentScript implements ScriptCall {
       .then(([reply, count]) => enough(reply, Number(toItem(count)), replicas));
   }
 
-  /** Waits for a call that is loading the same script, or loads it. After a restart, all concurrent calls need it at once. */
+  /**
+   * Waits for a call that is loading the same script, or loads it. After a restart, all concurrent calls need the same
+   * script.
+   */
   #sharedLoad(): Promise<Admission | undefined> {
     const loadings = this.#loadings;
     const { sha1 } = this.text;
@@ -276,7 +283,10 @@ class SentScript implements ScriptCall {
     return { text };
   }
 
-  /** Continues as the guard decides. If the connection was lost meanwhile, the answer does not count and the guard asks again. */
+  /**
+   * Continues as the guard decides. If the connection was lost meanwhile, the answer does not count and the guard asks
+   * again.
+   */
   #follow(asked: Promise<Admission | undefined>, onError: (error: unknown) => void): void {
     asked.then((admission) => {
       if (this.#isSettled) return;
@@ -315,7 +325,9 @@ class SentScript implements ScriptCall {
     });
   };
 
-  /** Rejects a call that the guard refused. An earlier attempt may have been sent, and the client may have resent it. */
+  /**
+   * Rejects a call that the guard refused. An earlier attempt may have been sent, and the client may have resent it.
+   */
   #refuse(failure: StoreFailure): void {
     this.#fail({ ...failure, mayHaveRun: this.wasSent && this.#client.losses() !== this.#lossesAtStart });
   }
@@ -341,13 +353,13 @@ class SentScript implements ScriptCall {
   }
 }
 
-/** The reply of `mutex/delete` to the replies of DELIFEQ and EXISTS. If EXISTS fails, a claim may be in the queue. */
+/** Converts the replies of DELIFEQ and EXISTS to a reply of `mutex/delete`. If EXISTS fails, a claim may be queued. */
 export async function freed(deleted: Promise<unknown>, isQueued: Promise<unknown>): Promise<number> {
   const queued = isQueued.catch(() => 1);
   return Number(await deleted) && Number(await queued) + 1;
 }
 
-/** From this number of consecutive calls without a reply, the error includes advice. */
+/** After this many consecutive calls without a reply, errors include advice. */
 const MANY_UNANSWERED = 3;
 
 function noReply(client: ScriptClient, message: string, cause?: unknown): AdvisedCause {
@@ -381,13 +393,15 @@ export function leaseOf({ script, args }: ScriptCall): number {
   return many < 0 ? 0 : longestOf(String(args[many]));
 }
 
-/** The longest of the leases in the argument of mutex/renew. Each lease is three words; the last is its length in ms. */
+/**
+ * The longest of the leases in the argument of mutex/renew. Each lease is three words; the last is its length in ms.
+ */
 function longestOf(leases: string): number {
   const lengths = leases.split(" ").filter((_, place) => place % 3 === 2);
   return Math.max(0, ...lengths.map(Number));
 }
 
-/** The channels that a script may publish to. To an `inbox` argument, the script appends a client id. */
+/** The channels that a script may publish to. The script appends a client id to an `inbox` argument. */
 function channelsOf(script: Script, args: readonly (string | number)[]): string[] {
   return script.args.flatMap((name, at) => {
     if (name === "inbox") return [`${args[at]}*`];
@@ -412,7 +426,9 @@ export function toArgument(value: string | number): string {
   return Number.isInteger(value) && Math.abs(value) >= 1e21 ? BigInt(value).toString() : String(value);
 }
 
-/** Normalizes a reply. A client may be configured to return strings as bytes, and integers as strings, bigints or bytes. */
+/**
+ * Normalizes a reply. A client may be configured to return strings as bytes, and integers as strings, bigints or bytes.
+ */
 export function toReply(reply: unknown): Reply {
   if (typeof reply === "number") return reply;
   if (!Array.isArray(reply)) return Number(toItem(reply) ?? Number.NaN);

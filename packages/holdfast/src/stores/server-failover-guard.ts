@@ -1,28 +1,29 @@
 /**
- * The failover guard of a single server: decides whether the server may grant locks. It checks every script that can make a
- * claim the holder (docs/adr/080-failover-grace.md).
+ * The failover guard of a single server: decides whether the server may grant locks. It checks every script that can
+ * make a claim the holder (docs/adr/080-failover-grace.md).
  *
- * A server that took over from another may lack the last grants, so it grants nothing for as long as the longest lease. A
- * client detects such a server as follows. A script that grants is sent only by its hash, and the script cache is neither
- * replicated nor saved. So a server that was never asked about its lineage does not know the script. The store then asks the
- * server (`server/lineage`), and loads scripts only if the server may grant.
+ * A server that took over from another may lack the last grants, so it grants nothing for as long as the longest lease.
+ * A client detects such a server as follows. A script that grants is sent only by its hash, and the script cache is
+ * neither replicated nor saved. So a server that was never asked about its lineage does not know the script. The store
+ * then asks the server (`server/lineage`), and loads scripts only if the server may grant.
  *
- * A server that was demoted and promoted again knows the scripts without having been asked. So the store also asks when it
- * first uses a connection, once a minute, and before it uses a longer lease than it has reported.
+ * A server that was demoted and promoted again knows the scripts without having been asked. So the store also asks when
+ * it first uses a connection, once a minute, and before it uses a longer lease than it has reported.
  *
- * Asking on a new connection is too late for commands that the client library queued while it had no connection, or that it
- * resends: the guard let them pass before. So on a server that took over, scripts are loaded with the run in their text, as in
- * a cluster. The server then does not know a script that was meant for another server. This holds even if it is master for
- * the second time and still knows the scripts that were loaded the first time.
+ * Asking on a new connection is too late for commands that the client library queued while it had no connection, or
+ * that it resends: the guard let them pass before. So on a server that took over, scripts are loaded with the run in
+ * their text, as in a cluster. The server then does not know a script that was meant for another server. This holds
+ * even if it is master for the second time and still knows the scripts that were loaded the first time.
  *
- * Scripts are always loaded that way on a server of a quorum, because its answers hold for one run, so a vote must come from that
- * run. The same applies before Redis 7, because a replica gets the scripts of its master; there the text also compares the run.
+ * On a server of a quorum, scripts are always loaded that way: its answers hold for one run, so its vote must come from
+ * the same run. The same applies before Redis 7, where a replica gets the scripts of its master; there the text also
+ * compares the run.
  *
  * Invariants:
  *
  * - A script that grants is loaded only on a server that was asked right before, and that is asked again right after.
  * - No such script is sent while the last answer is no.
- * - An acquire costs no more than the comparison in `ready`.
+ * - The guard adds no more than the comparison in `ready` to an acquire.
  */
 import type {
   AskOfMemory,
@@ -83,7 +84,8 @@ export class ServerFailoverGuard implements FailoverGuard {
   /** Discards the last answer, because the connection was lost or the server changed its role. */
   serverMayHaveChanged(): void {
     this.#changes += 1;
-    // The old server and its marker may be gone, and the next request may have no lease. So the longest lease is reported again.
+    // The old server and its marker may be gone, and the next request may have no lease. So the longest lease is
+    // reported again.
     this.#seenMs = Math.max(this.#seenMs, this.#longestMs);
     this.#settledAtMs = -Infinity;
     this.#quietUntilMs = -Infinity;
@@ -155,7 +157,8 @@ export class ServerFailoverGuard implements FailoverGuard {
   }
 
   /**
-   * Asks the server now. Undefined if the connection was lost in the meantime, because another server may have answered.
+   * Asks the server now. Undefined if the connection was lost in the meantime, because another server may have
+   * answered.
    *
    * @throws StoreError
    */

@@ -7,8 +7,8 @@ function timerMs(durationMs: number): number {
 }
 
 /**
- * Calls `onOver` after `timeoutMs`, once the data that has arrived by that time has been read. After a pause of the process,
- * timers run before sockets are read, although a reply that is already in a socket has arrived in time.
+ * Calls `onOver` after `timeoutMs`, once the data that has arrived by that time has been read. After a pause of the
+ * process, timers run before sockets are read, although a reply that is already in a socket has arrived in time.
  */
 export function startTimeout(onOver: () => void, timeoutMs: number): NodeJS.Timeout {
   return setTimeout(() => setImmediate(onOver), timerMs(timeoutMs));

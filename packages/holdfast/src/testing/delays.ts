@@ -23,7 +23,7 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Factors for the lease of a timing-sensitive test. If the machine stalls for a whole lease, the next one is tried. */
+/** Lease factors for a timing-sensitive test. If the machine stalls for a whole lease, the next factor is tried. */
 const TIMES_LONGER: readonly number[] = [1, 4, 8];
 
 /**
@@ -62,7 +62,7 @@ export async function endOf(wait: () => Promise<unknown>): Promise<unknown> {
   return end;
 }
 
-/** Resolves as soon as `condition` returns true. @throws Error  it did not within a minute (times TEST_DELAY_FACTOR) */
+/** Resolves as soon as `condition` returns true. @throws Error  after a minute (times TEST_DELAY_FACTOR) */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endAtMs = performance.now() + PATIENCE_MS;
   while (!(await condition())) {

@@ -1,9 +1,9 @@
-/** Tests that a lease can be moved to another process, or that a kind that cannot export leases refuses. */
+/** Tests that a lease can be moved to another process, or that kinds without support for it refuse the export. */
 import { expect, test } from "vitest";
 import { type ExportedLease, LeaseLostError, UnsupportedError } from "../index.js";
 import type { Scene } from "./subject.js";
 
-/** Registers the tests for kinds that support it. */
+/** Registers the tests for kinds whose leases can be exported. */
 export function handOverContract(scene: Scene): void {
   test("an exported lease continues in another client with the same token and ends here", async () => {
     const lease = await scene.lock.acquire({ label: "import 7" });

@@ -31,7 +31,7 @@ export const AWKWARD_NAMES: readonly string[] = [
 /**
  * Registers the tests.
  *
- * @param hasQueue  whether the server knows the waiters, and since when each holder holds the lock
+ * @param hasQueue  whether the server knows the waiters, and since when each holder has held the lock
  */
 export function inspectionContract(scene: Scene, makeLock: MakeLock, hasQueue: boolean = true): void {
   if (hasQueue) waitersContract(scene);

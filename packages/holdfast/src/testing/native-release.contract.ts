@@ -1,6 +1,6 @@
 /**
- * The contract suite for releases without a script, which every store must pass, whether or not it has them
- * (docs/adr/149).
+ * The contract suite for releases without a script (docs/adr/149). Every store must pass it, whether or not the store
+ * supports such releases.
  */
 import { expect, test } from "vitest";
 import { LONG_MS } from "./delays.js";
@@ -8,14 +8,14 @@ import { type LockUnderTest, type StoreUnderTest, useScene } from "./subject.js"
 
 /** More releases than a store sends as scripts before it tries the native commands. */
 const MANY = 40;
-/** So long that a test fails if a waiter gets the lock only when the lease ends. */
+/** Long enough that a test fails if a waiter gets the lock only when the lease ends. */
 const LEASE = { leaseMs: 600_000, waitMs: LONG_MS };
 
 /** Registers the tests. Call it inside a `describe` that names the store. */
 export function nativeReleaseContract(subject: StoreUnderTest): void {
   const scene = useScene(subject, (holdfast, name) => holdfast.mutex(name));
 
-  /** Acquires and releases other locks, so that the store may use the commands from then on. */
+  /** Acquires and releases other locks, so that the store may use the native commands from then on. */
   const releaseMany = async (): Promise<void> => {
     for (const holdfast of [scene.holdfast, scene.rivalHoldfast]) {
       for (let i = 0; i < MANY; i += 1) await (await holdfast.mutex(`${scene.name}:${i}`).acquire(LEASE)).release();

@@ -5,7 +5,7 @@ import { retain } from "../retain/index.js";
 import { LONG_MS, until } from "./delays.js";
 import { type LockUnderTest, type StoreUnderTest, useScene } from "./subject.js";
 
-/** So long that a test fails if it waits for the end of the retention. */
+/** Long enough that a test fails if it waits for the end of the retention. */
 const OPTIONS = { retain: retain({ forMs: 200_000 }) } satisfies LockOptions;
 const LEASE = { leaseMs: 600_000, waitMs: LONG_MS };
 
@@ -206,9 +206,9 @@ export function retainContract(subject: StoreUnderTest): void {
   test("the option is refused with a key, with a wrong value and with a short lease", async () => {
     const { holdfast, name, lock } = scene;
     expect(() => holdfast.mutex(name, { ...OPTIONS, key: "a" })).toThrow(
-      "retain must be the result of retain(), without key",
+      'retain must be the result of retain(), without a key; got "a"',
     );
-    expect(() => holdfast.mutex(name, { retain: 2_000 as never })).toThrow("without key; got 2000");
+    expect(() => holdfast.mutex(name, { retain: 2_000 as never })).toThrow("without a key; got 2000");
     expect(() => retain({ forMs: -1 })).toThrow("forMs must be a whole number from 0 to 10512000000; got -1");
     expect(() => retain(2_000 as never)).toThrow("options must be an object with forMs; got 2000");
     // Callers with another `retain`, or none, are not affected.
@@ -219,7 +219,7 @@ export function retainContract(subject: StoreUnderTest): void {
     );
     const error: unknown = await lock.acquire(short).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(RangeError);
-    expect(error).toMatchObject({ message: "retain.forMs must be at most leaseMs / 3, 199999; got 200000" });
+    expect(error).toMatchObject({ message: "retain.forMs must be at most 199999, a third of leaseMs; got 200000" });
     await held.release();
     for (const lease of waiting) await (await lease).release();
   });

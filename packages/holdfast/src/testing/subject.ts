@@ -37,7 +37,8 @@ export type MakeLock = (holdfast: Holdfast, name: string) => LockUnderTest | Pro
 /** How a kind that can act as a mutex differs from the mutex. */
 export interface Particulars {
   /**
-   * Returns true for holders from before the test, such as those with all permits but one. By default there are none.
+   * Returns true for holders from before the test, such as one that holds all permits but one. By default there are
+   * none.
    */
   readonly isElsewhere?: ((holder: Holder) => boolean) | undefined;
   /**

@@ -27,9 +27,9 @@ export interface Asked {
 export function readArguments(args: readonly unknown[]): Asked {
   if (args.length < 2) throw new TypeError(`request needs 2 arguments, name and callback; got ${args.length}`);
   const [named, given, callback] = args.length === 2 ? [args[0], undefined, args[1]] : args;
-  // A template literal refuses symbols, as the specification requires.
+  // A template literal throws for symbols, as the specification requires.
   const name = `${named as string}`;
-  // Read and converted one by one, in this order.
+  // Web IDL requires that the options are read and converted one by one, in this order.
   const options = optionsOf(given);
   const ifAvailable = Boolean(options.ifAvailable);
   const mode = modeOf(options.mode);

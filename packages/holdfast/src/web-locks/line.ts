@@ -33,13 +33,13 @@ export class Line {
     this.#advance();
   }
 
-  /** The request is placed, or has ended. Repeated calls do nothing. */
+  /** Called when the request is placed or has ended. Repeated calls do nothing. */
   placed(entrant: Entrant): void {
     if (!this.#sent.delete(entrant)) this.#waiting = this.#waiting.filter((other) => other !== entrant);
     this.#advance();
   }
 
-  /** The request got no reply. */
+  /** Called when the request got no reply. */
   unanswered(entrant: Entrant): void {
     if (!this.#sent.delete(entrant)) return;
     for (const next of this.#waiting.splice(0)) this.#send(next);

@@ -52,8 +52,9 @@ function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
     async request(...args: readonly unknown[]): Promise<never> {
       const asked = readArguments(args);
       let lease = await leaseFor(asked, internals, lines);
-      // A lease can end before its callback begins, for example if the process was paused. Then the request waits again, as a
-      // waiter whose grant was revoked does. A steal is not repeated, because that would end the holds of others a second time.
+      // A lease can end before its callback begins, for example if the process was paused. Then the request waits
+      // again, like a waiter whose grant was revoked. A steal is not repeated, because it would end the holds of others
+      // a second time.
       while (lease !== null && lease.validForMs() <= 0) {
         // A lease ends here slightly earlier than on the server, so the server may still count it.
         await lease.release().catch(() => {});
@@ -99,7 +100,7 @@ function leaseFor(asked: Asked, internals: Internals, lines: Map<string, Line>):
         stopListening();
         const granted = waitForGrant(session, protocol, options, (grant) => {
           const held = hold(session, protocol, grant, options);
-          // The next request may be a steal, whose message must find the holder.
+          // Call this only now. The next request may be a steal, and its message must find this hold.
           ended();
           return held;
         });
@@ -118,8 +119,8 @@ function leaseFor(asked: Asked, internals: Internals, lines: Map<string, Line>):
 }
 
 /**
- * Calls the callback and releases the lock when its promise settles. Rejects as soon as the lock is lost, although the
- * callback continues.
+ * Calls the callback and releases the lock when its promise settles. Rejects as soon as the lock is lost, even though
+ * the callback continues.
  */
 async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease): Promise<unknown> {
   const lock: WebLock = Object.freeze({ name, mode });
@@ -134,7 +135,7 @@ async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease):
     });
     run().then(
       async (result) => {
-        // If the lease has ended, this reports it, and the promise has already rejected.
+        // If the lease has expired, `validForMs` reports the loss, which rejects the promise.
         const wasHeld = lease.validForMs() > 0;
         try {
           await lease.release();
@@ -153,7 +154,11 @@ async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease):
   });
 }
 
-/** The error of a request whose lock was lost while its callback ran. @param known  the reason, if a release has reported it */
+/**
+ * The error of a request whose lock was lost while its callback ran.
+ *
+ * @param known  the reason, if a release has reported it
+ */
 function lossOf(lease: Lease, known?: unknown): DOMException {
   let cause = known;
   try {
@@ -162,5 +167,9 @@ function lossOf(lease: Lease, known?: unknown): DOMException {
     cause ??= error;
   }
   const why = cause instanceof Error ? cause.message : `The lock ${show(lease.name)} was lost.`;
-  return domException(`${why} The callback runs on without the lock.`, "AbortError", cause);
+  return domException(
+    known === undefined ? `${why} The callback continues without the lock.` : why,
+    "AbortError",
+    cause,
+  );
 }

@@ -1,14 +1,14 @@
 /**
  * Maps names of the Web Locks API to names of read-write locks.
  *
- * Almost all are the same. The API also allows the empty name and halves of surrogate pairs, which a key cannot
- * contain. It forbids names that begin with `-`, so Holdfast uses such names for the ones that a key cannot contain.
+ * Almost all names stay the same. The API also allows the empty name and lone surrogates, which a key cannot contain.
+ * It forbids names that begin with `-`, so Holdfast uses such names for the ones that a key cannot contain.
  */
 
 /** Returns the name of the read-write lock for a name of the API. Different names have different locks. */
 export function lockNameOf(name: string): string {
   if (name !== "" && !/\p{Surrogate}/u.test(name)) return name;
-  // JSON has an escape for half of a pair, and doubles the backslash, so no two names have the same result.
+  // JSON escapes lone surrogates and doubles each backslash, so no two names have the same result.
   return `-${JSON.stringify(name).slice(1, -1)}`;
 }
 

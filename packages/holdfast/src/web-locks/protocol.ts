@@ -12,9 +12,9 @@ import { lostBeforeUse, STOLEN } from "./errors.js";
 export interface Watched {
   readonly mode: "exclusive" | "shared";
   readonly steal: boolean;
-  /** The server has replied that the claim waits, or that it cannot be granted. A grant is not reported. */
+  /** Called when the server has replied that the claim waits or cannot be granted. Not called for a grant. */
   readonly placed: () => void;
-  /** There was no reply. */
+  /** Called when there was no reply. */
   readonly unanswered: () => void;
 }
 
@@ -60,7 +60,8 @@ export function requestProtocol(
             ? await takeFromAll(claim, timeoutMs)
             : await inner.acquire(claim, enqueue, timeoutMs, throughPause);
           replies += 1;
-          // The first request of a process may be refused only because its inbox is not open yet. It is then sent again.
+          // The first request of a process may be refused only because its inbox is not open yet. It is then sent
+          // again.
           if (reply.outcome === "waiting" || (reply.outcome === "refused" && (enqueue || replies > 1))) placed();
           return reply;
         } catch (error) {

@@ -1,4 +1,4 @@
-/** What `query` returns: the holders and the waiters of all read-write locks under a prefix. */
+/** The result of `query`: the holders and the waiters of all read-write locks under a prefix. */
 import { parseOwner } from "../core/protocol.js";
 import type { Holdfast } from "../holdfast.js";
 import { requestNameOf } from "./names.js";

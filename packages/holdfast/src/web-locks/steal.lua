@@ -1,8 +1,8 @@
 --[[
   web-locks/steal: end all holds of a read-write lock, and grant it to the caller before all waiters.
 
-  This is one atomic step, so that no waiter is granted between the end of the old holds and the new grant. The queue
-  stays as it is. Each former holder is notified, up to 10,000 of them; the others notice the loss at their next renewal.
+  This is one atomic step, so that no waiter is granted the lock between the end of the old holds and the new grant.
+  The queue stays as it is. Up to 10,000 former holders are notified; any others notice the loss at their next renewal.
   A repeated request from the current holder gets the same reply, because the first reply may have been lost. The lock
   remembers its last steals, so that a late copy of an earlier request does not end the holds that came after it.
   During a pause nothing is granted, so nothing is ended either.

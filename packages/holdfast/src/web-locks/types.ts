@@ -1,10 +1,10 @@
 /**
- * The types of the Web Locks API, as TypeScript's DOM library has them, so that programs need not include that library.
+ * The types of the Web Locks API, as in TypeScript's DOM library, so that programs need not include that library.
  * A `WebLockManager` can be used wherever a `LockManager` is expected.
  */
 import type { Lease } from "../core/lease.js";
 
-/** How a lock is held: `exclusive`, alone, or `shared`, together with other shared holders. */
+/** How a lock is held: `exclusive` (alone) or `shared` (together with other shared holders). */
 export type WebLockMode = "exclusive" | "shared";
 
 /** A lock that was granted, as passed to the callback of a request. */
@@ -22,12 +22,12 @@ export interface WebLockOptions {
   /** Whether to call the callback with null if the lock cannot be granted now, instead of waiting. @default false */
   readonly ifAvailable?: boolean | undefined;
   /**
-   * Whether to end all current holds of the lock and be granted before all waiters. The requests of those holders reject with
-   * an AbortError. Their callbacks continue, so use it only to recover a lock whose holders are stuck.
+   * Whether to end all current holds of the lock and be granted before all waiters. The requests of those holders
+   * reject with an AbortError. Their callbacks continue, so use this only to recover a lock whose holders are stuck.
    * @default false
    */
   readonly steal?: boolean | undefined;
-  /** Aborting the signal ends the wait, and the request rejects with the signal's reason. An abort never ends a hold. */
+  /** An abort ends the wait, and the request rejects with the signal's reason. It never ends a hold. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -35,8 +35,8 @@ export interface WebLockOptions {
  * Runs while the lock is held. The lock is released when the returned promise settles.
  *
  * @param lock   null if the request had `ifAvailable` and the lock was not available
- * @param lease  the lease behind the lock, with its fencing token, and a signal that aborts when the lock is lost; null together
- *               with `lock`
+ * @param lease  the lease behind the lock, with its fencing token and a signal that aborts when the lock is lost; null
+ *               if `lock` is null
  */
 export type WebLockCallback<Result> = (lock: WebLock | null, lease: Lease | null) => Result;
 
@@ -46,7 +46,7 @@ export interface WebLockInfo {
   name: string;
   /** The mode that was requested. */
   mode: WebLockMode;
-  /** The client, one for each `createHoldfast`, that holds the lock or waits for it. */
+  /** Id of the client that holds the lock or waits for it. Each call of `createHoldfast` creates one client. */
   clientId: string;
 }
 
@@ -83,10 +83,11 @@ export interface WebLockManager {
   request<Result>(name: string, options: WebLockOptions, callback: WebLockCallback<Result>): Promise<Awaited<Result>>;
 
   /**
-   * Lists the holders and the waiters of all read-write locks with the prefix of this Holdfast, in all processes. Read-only.
+   * Lists the holders and the waiters of all read-write locks with the prefix of this Holdfast, in all processes.
+   * Read-only.
    *
-   * It searches the whole database with SCAN, on every primary of a cluster, so it takes time on a large one. If a server of a
-   * cluster does not reply, its locks are missing.
+   * Searches the whole database with SCAN, on every primary of a cluster, so it is slow on a large database. If a
+   * server of a cluster does not reply, its locks are missing.
    *
    * @throws StoreError   no server replied, or the Redis user may not SCAN
    * @throws ClosedError  this Holdfast was closed

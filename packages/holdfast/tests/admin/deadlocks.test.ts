@@ -118,7 +118,7 @@ test("contention for one lock, or for two locks by separate tasks, is not a dead
   expect((await found(a)).deadlocks).toEqual([]);
 });
 
-test("a cycle in a single read, whose locks were held one after the other, is not reported", async () => {
+test("a cycle that has ended by the second read is not reported", async () => {
   const [a, b] = three();
   const lease = await a.mutex("x").acquire(HELD);
   await b.mutex("y").acquire(HELD);

@@ -19,7 +19,7 @@ test("every store of the registry has a test file that runs the contracts on it"
   ).toEqual(stores.map(({ name }) => name).toSorted());
 });
 
-test("the selection of a plain run exists and covers every kind on each topology", () => {
+test("the stores and kinds selected for a plain test run exist, and every kind runs on each topology", () => {
   const names = stores.map(({ name }) => name);
   const topologyOf = (name: string): string => / (on a cluster|behind Sentinel)$/.exec(name)?.[1] ?? "";
   for (const [store, kinds] of Object.entries(SELECTED)) {

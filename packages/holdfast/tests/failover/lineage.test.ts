@@ -48,7 +48,7 @@ async function verdict(facts: Facts): Promise<unknown> {
 describe("the verdict", () => {
   const untilMs = (restMs: number, sinceMs: number): number[] => [restMs, sinceMs];
   test.each<[string, Facts, unknown]>([
-    ["is to grant if the marker is of this run, whose script cache was flushed", { settled: "self" }, 0],
+    ["is to grant if the marker belongs to this run, as after a flush of the script cache", { settled: "self" }, 0],
     [
       "is to grant if the marker belongs to this run, even after a promotion and a recent start",
       { settled: "self", isPromoted: true, upMs: 0, isStrict: true },
@@ -61,7 +61,7 @@ describe("the verdict", () => {
       untilMs(LEASE_MS, NOW_MS),
     ],
     [
-      "is to wait with the marker of another run, after a takeover or a restart with its data",
+      "is to wait if the marker belongs to another run, as after a takeover or a restart with its data",
       { settled: "other" },
       untilMs(LEASE_MS, NOW_MS),
     ],
@@ -96,7 +96,7 @@ describe("the verdict", () => {
       { settled: "other", upMs: 10_000, isShard: true },
       untilMs(20_000, NOW_MS - 10_000),
     ],
-    ["is to grant if that server was started a lease ago", { settled: "other", upMs: LEASE_MS, isShard: true }, 0],
+    ["is to grant if that server was started a full lease ago", { settled: "other", upMs: LEASE_MS, isShard: true }, 0],
     [
       "is to wait if a promoted server got the marker with a slot",
       { settled: "other", isPromoted: true, isShard: true },
@@ -108,7 +108,7 @@ describe("the verdict", () => {
       untilMs(20_000, NOW_MS - 10_000),
     ],
     [
-      "is to grant in strict mode without a marker on a server that was started a lease ago",
+      "is to grant in strict mode without a marker on a server that was started a full lease ago",
       { isStrict: true, upMs: LEASE_MS },
       0,
     ],
@@ -120,7 +120,7 @@ describe("the verdict", () => {
     ],
     ["is to grant on such a quorum server after an hour", { isStrict: true, isAlone: true, upMs: 3_600_000 }, 0],
     [
-      "is to wait for an hour on such a quorum server with the marker of another run",
+      "is to wait for an hour on such a quorum server if the marker belongs to another run",
       { settled: "other", isStrict: true, isAlone: true },
       untilMs(3_600_000, NOW_MS),
     ],
@@ -208,7 +208,7 @@ describe("the script", () => {
     expect(await ask(5_000)).toEqual([0, 10_000]);
   });
 
-  test("makes a quorum server wait for the longest lease of the others, once enough have replied", async () => {
+  test("makes a quorum server wait for the longest lease that the others know, once enough have replied", async () => {
     const askVoter = async (leaseMs: number, heard: string): Promise<unknown[]> =>
       numbersOf(
         (await server.command(
@@ -235,7 +235,7 @@ describe("the script", () => {
     expect(await ask(3_600_000, 0)).toEqual([0, 3_600_000]);
   });
 
-  test("makes a new server wait at least until a lease after its start", async () => {
+  test("makes a new server wait until at least a full lease after its start", async () => {
     const leaseMs = 60_000;
     // Starts so that a new second of the clock begins soon after the server is up, long before the server has been up
     // for a second.
@@ -259,7 +259,7 @@ describe("the script", () => {
     }
   });
 
-  test("believes a caller that vouches for the server's current run", async () => {
+  test("trusts a caller that vouches for the server's current run", async () => {
     await server.command("HSET", "hf:lineage", "run", "another", "longestMs", 3_600_000);
     expect(await ask(30_000, 0, "shard", "another")).toMatchObject([1, 3_600_000, expect.any(Number)]);
     expect(await ask(30_000, 0, "shard", await runId())).toEqual([0, 3_600_000]);

@@ -119,7 +119,7 @@ describe.each(thorough)("$name", (library) => {
   }, 150_000);
 
   test.each(["hands over to its replica", "is killed"])(
-    "a master that %s leaves the lock with its holder, and its waiters are granted afterwards",
+    "if the master %s, the lock stays with its holder, and waiters are granted afterwards",
     async (how) => {
       const { name } = scene;
       const slot = clusterSlot(`{${name}}`);

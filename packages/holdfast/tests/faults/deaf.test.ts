@@ -90,7 +90,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
   }, 150_000);
 });
 
-test("a client that was idle detects with its first wait that its subscriber connection is dead", async () => {
+test("an idle client detects on its first wait that its subscriber connection is dead", async () => {
   const proxy = await scene.proxy();
   const [holder, waiter] = await clientBehind(ioredis, proxy);
   await waiter.mutex(scene.name).run(() => {});

@@ -110,7 +110,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     expect(await lease.release()).toBe("released");
   });
 
-  test("a wait that is aborted leaves the queue even if the reply to that is lost", async () => {
+  test("an aborted wait leaves the queue even if the reply to its leave request is lost", async () => {
     const { name, server, keys } = scene;
     const lease = await rival.mutex(name).acquire({ leaseMs: LONG_MS });
     const abort = new AbortController();
@@ -128,7 +128,7 @@ describe.each([ioredis, nodeRedis, glide])("$name", (library) => {
     await (await holdfast.mutex(name).acquire({ waitMs: SOON_MS })).release();
   });
 
-  test("tryAcquire whose reply is lost returns a lease, or fails and is undone", async () => {
+  test("a tryAcquire whose reply is lost returns a lease, or fails and is undone", async () => {
     const { name } = scene;
     const struck = proxy.cutBeforeReply(callsOf(mutexAcquire));
     const attempt = holdfast.mutex(name).tryAcquire({ leaseMs: LONG_MS });

@@ -22,7 +22,7 @@ const thorough = process.env.HOLDFAST_TESTS === "all" ? [...sentinels, ...olderS
 
 describe.each(thorough)("$name", (library) => {
   test.each(["is replaced", "is killed"])(
-    "a master that %s leaves the lock with its holder, and its waiters are granted afterwards",
+    "if the master %s, the lock stays with its holder, and waiters are granted afterwards",
     async (how) => {
       const { name } = scene;
       const clients = await Promise.all([1, 2, 3].map(() => scene.client(library, topology)));

@@ -42,7 +42,7 @@ test("2 × 100 callers exclude each other in the order of their tokens, and take
   }
 });
 
-test("the checks above fail for callers without a lock", () => {
+test("the checks detect overlaps, unequal turns and processes that run on while others wait", () => {
   const at = (beginMs: number, endMs: number, caller = "a"): Section => ({ caller, token: 0, beginMs, endMs });
   expect(overlaps([at(0, 2), at(1, 3)])).toHaveLength(1);
   expect(overlaps([at(0, 9), at(1, 2), at(3, 4)])).toHaveLength(2);

@@ -91,7 +91,7 @@ test("a waiter notices a release between its refusal and its subscription", asyn
   await lease.release();
 });
 
-test("without messages, a waiter polls with pauses and at the end of the current lease", async () => {
+test("without messages, a waiter polls repeatedly and at the end of the current lease", async () => {
   const often = make(OFTEN, { hears: false });
   await redis.set(often.lock.name, "them");
   const waiting = often.lock.acquire({ waitMs: NEVER_MS });

@@ -191,7 +191,7 @@ rows(mutexAcquire, [
     fence: "new",
   },
   {
-    name: "skips dead waiters at the head, and grants the caller",
+    name: "skips crashed waiters at the head, and grants the caller",
     before: { fence: PAST, queue: [C, D] },
     args: { owner: A },
     reply: "now",
@@ -199,7 +199,7 @@ rows(mutexAcquire, [
     fence: "new",
   },
   {
-    name: "skips dead waiters for a caller that cannot wait, and grants it",
+    name: "skips crashed waiters, and grants a caller that cannot wait",
     before: { fence: PAST, queue: [C, D] },
     args: { owner: A, enqueue: 0 },
     reply: "now",
@@ -252,7 +252,7 @@ rows(mutexRelease, [
     heard: [GRANT_B],
   },
   {
-    name: "skips dead waiters",
+    name: "skips crashed waiters",
     before: { lock: A, fence: PAST, queue: [C, D, B] },
     args: { owner: A, token: PAST },
     reply: 1,
@@ -261,7 +261,7 @@ rows(mutexRelease, [
     heard: [GRANT_B],
   },
   {
-    name: "frees the lock and issues no token when all waiters are dead",
+    name: "frees the lock and issues no token when all waiters have crashed",
     before: { lock: A, fence: PAST, queue: [C, D] },
     args: { owner: A, token: PAST },
     reply: 1,
@@ -336,7 +336,7 @@ rows(mutexRelease, [
     heard: [GRANT_B],
   },
   {
-    name: "leaves the waiters of a lock that ended to their next request, if this client has not deleted it",
+    name: "leaves the queue of an expired lock unchanged if this client has not deleted the lock",
     before: { fence: PAST, queue: [B] },
     args: { owner: A, token: PAST },
     reply: 2,
@@ -344,7 +344,7 @@ rows(mutexRelease, [
     fence: PAST,
   },
   {
-    name: "hands nothing on if another claim was granted since the client deleted the lock",
+    name: "hands on nothing if another claim has been granted since the client deleted the lock",
     before: { fence: PAST + 5, queue: [B] },
     args: { owner: A, token: PAST, freed: 1 },
     reply: 3,
@@ -352,7 +352,7 @@ rows(mutexRelease, [
     fence: PAST + 5,
   },
   {
-    name: "does not take the lock from a later holder, if the client may have deleted its own",
+    name: "does not take the lock from a later holder if the client may have deleted its own",
     before: { lock: B, fence: PAST + 5, queue: [C] },
     args: { owner: A, token: PAST, freed: 1 },
     reply: 3,
@@ -377,7 +377,7 @@ rows(mutexRelease, [
     fence: PAST,
   },
   {
-    name: "hands a deleted lock on, although its token is not known anymore",
+    name: "hands on a deleted lock even if its token is no longer known",
     before: { queue: [B] },
     args: { owner: A, token: PAST, freed: 1 },
     reply: 5,
@@ -386,7 +386,7 @@ rows(mutexRelease, [
     heard: [GRANT_B],
   },
   {
-    name: "reports that nothing is known of a lock that may be deleted",
+    name: "reports that nothing is known about a lock that may have been deleted",
     args: { owner: A, token: PAST, freed: 1 },
     reply: 4,
     after: {},
@@ -439,7 +439,7 @@ rows(mutexExtend, [
 
 rows(mutexLeave, [
   {
-    name: "takes a waiter out of the queue",
+    name: "removes a waiter from the queue",
     before: { lock: A, fence: PAST, queue: [B, C] },
     args: { owner: B },
     reply: 1,
@@ -654,7 +654,7 @@ describe("lifetimes", () => {
   });
 
   test.each([
-    ["an acquire that comes again", mutexAcquire, { owner: A }],
+    ["a repeated acquire", mutexAcquire, { owner: A }],
     ["an extension", mutexExtend, { owner: A, token: PAST }],
     ["a late copy of an adoption", mutexAdopt, { from: B, to: A, token: PAST }],
   ])("%s never shortens a lease, and lengthens a short one", async (_, script, args) => {

@@ -366,7 +366,7 @@ describe("a mutex that is paused", () => {
     expect(await cost(() => server.run(mutexAcquire, { owner: B, enqueue: 0 }))).toBeLessThanOrEqual(held);
   });
 
-  test("a forced release delivers its note to the holder", async () => {
+  test("a force-release delivers its note to the holder", async () => {
     await server.set({ lock: A, fence: PAST });
     expect(await server.run(mutexForceRelease, { owner: A, token: "", note: " ana/stuck" })).toBe(1);
     expect(await server.messages()).toEqual(["A -1 ana/stuck"]);

@@ -114,7 +114,7 @@ const ROWS: readonly Row[] = [
     after: stood(PAST + 7),
   },
   {
-    name: "repeats its yes to a holder that already has the token",
+    name: "confirms again for a holder that already has the token",
     script: redlockConfirm,
     before: stood(PAST + 7),
     args: { owner: A, reported: PAST, token: PAST + 7 },
@@ -215,7 +215,7 @@ const ROWS: readonly Row[] = [
     reply: 2,
   },
   {
-    name: "frees the lock, keeps its number, and notifies waiters whose hold has ended",
+    name: "frees the lock, keeps its number, and notifies waiters of the hold that ended",
     script: redlockRelease,
     before: heldByA,
     args: { owner: A },

@@ -8,7 +8,7 @@ import { usePeerScene } from "./peer-scene.js";
 
 const scene = usePeerScene();
 
-test("A1: `waitMs: 0` at the call makes one attempt, whatever the default is", async () => {
+test("A1: `waitMs: 0` at the call does not wait, whatever the default is", async () => {
   const patient = createHoldfast({ redis: scene.redis, waitMs: 3_600_000 });
   const lease = await scene.rival.acquire();
   await expect(patient.mutex(scene.name).acquire({ waitMs: 0 })).rejects.toThrow(AcquireTimeoutError);

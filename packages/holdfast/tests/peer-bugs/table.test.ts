@@ -15,7 +15,7 @@ const tested = readdirSync(here)
   .flatMap((file) => [...readFileSync(join(here, file), "utf8").matchAll(/^test\("([A-FO]\d+): /gm)])
   .map(([, row = ""]) => row);
 
-test("every row is exactly once in the table or in a test of this folder", () => {
+test("every row appears exactly once, in the table or in a test of this folder", () => {
   const rows = Object.entries(GROUPS).flatMap(([group, count]) =>
     Array.from({ length: count }, (_, i) => `${group}${i + 1}`),
   );

@@ -100,7 +100,7 @@ async function tourAs(
   }
 }
 
-test.each(Object.keys(libraries))("with all permissions nothing is refused: %s", async (library) => {
+test.each(Object.keys(libraries))("with all documented permissions, nothing is refused: %s", async (library) => {
   for (const node of cluster.nodes) await node.command("ACL", "LOG", "RESET");
   expect(shown(refusals(await tourAs(RULES, libraries[library] as Connect)))).toEqual([]);
   const logs = await Promise.all(cluster.nodes.map((node) => node.command("ACL", "LOG")));
@@ -109,7 +109,7 @@ test.each(Object.keys(libraries))("with all permissions nothing is refused: %s",
 });
 
 test.concurrent.each(IN_A_CLUSTER)(
-  "without %s a request is refused, and the missing permission is named",
+  "without %s, a request is refused and the missing permission is named",
   async (permission) => {
     if (!isSharded && SHARDED_CHANNELS.includes(permission)) {
       // There is no such command, so nothing can be refused. The tests above show that nothing is.
@@ -149,7 +149,7 @@ async function waited(first: Holdfast, second: Holdfast): Promise<void> {
   await held.release();
 }
 
-test("a client that may not run CLUSTER SLOTS reports that itself and never becomes ready", async () => {
+test("ioredis itself reports that it may not run CLUSTER SLOTS", async () => {
   const rules = RULES.filter((rule) => rule !== "+cluster|slots");
   await Promise.all(cluster.nodes.map((node) => permit(node, "lost", rules)));
   const redis = new Cluster(

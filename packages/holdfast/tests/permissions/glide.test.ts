@@ -55,7 +55,7 @@ const topologies: Readonly<Record<string, () => Servers>> = {
   }),
 };
 
-test.each(Object.keys(topologies))("on %s nothing is refused", async (topology) => {
+test.each(Object.keys(topologies))("with the documented permissions, nothing is refused on %s", async (topology) => {
   const { nodes, rules, connect } = (topologies[topology] as () => Servers)();
   for (const node of nodes) {
     await permit(node, "locks", rules);

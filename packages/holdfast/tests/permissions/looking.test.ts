@@ -56,18 +56,18 @@ async function lookAs(rules: Rules): Promise<string[]> {
   return missing;
 }
 
-test("with the documented permissions nothing is refused", async () => {
+test("with the documented permissions, nothing is refused", async () => {
   await server.command("ACL", "LOG", "RESET");
   expect(await lookAs([...ON_ONE_SERVER, ...FOR_LOOKING])).toEqual([]);
   expect(refusedIn(await server.command("ACL", "LOG"))).toEqual([]);
 });
 
-test.each(FOR_LOOKING)("without %s a request is refused, and the missing permission is named", async (permission) => {
+test.each(FOR_LOOKING)("without %s, a request is refused and the missing permission is named", async (permission) => {
   const missing = await lookAs([...ON_ONE_SERVER, ...FOR_LOOKING].filter((rule) => rule !== permission));
   expect(new Set(missing)).toEqual(new Set([permission]));
 });
 
-test("locks, the lookup of a name, and periods need none of these permissions", async () => {
+test("locking, looking up a name, and starting a period need none of these permissions", async () => {
   const missing = await lookAs(ON_ONE_SERVER);
   expect(new Set(missing)).toEqual(new Set(FOR_LOOKING));
 });

@@ -83,7 +83,7 @@ test.concurrent.each(Object.entries(SCENES))("%s: every kind of lock works", asy
   expect(await scene.second.election("chief").leader()).toBe(null);
 });
 
-test.concurrent.each(Object.entries(SCENES))("%s: a waiter for the end of a call polls for it", async (_, open) => {
+test.concurrent.each(Object.entries(SCENES))("%s: recipes poll for the result of another caller", async (_, open) => {
   const { first, second } = await open();
   let runs = 0;
   let isRunning = false;

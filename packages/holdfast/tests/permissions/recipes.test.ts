@@ -91,11 +91,11 @@ async function refusals(): Promise<string[]> {
 describe.each(Object.keys(RECIPES))("%s", (recipe) => {
   const rules = recipe === "fencedSet" ? ["~data:*"] : rulesOfRecipe(recipe);
 
-  test("is refused nothing with the documented permissions", async () => {
+  test("needs no permissions beyond the documented ones", async () => {
     expect(await refusedTo(recipe, rules)).toEqual([]);
   });
 
-  test.each(rules)("is refused a request without %s", async (rule) => {
+  test.each(rules)("needs %s", async (rule) => {
     const others = rules.filter((each) => each !== rule);
     expect(await refusedTo(recipe, others)).not.toEqual([]);
   });

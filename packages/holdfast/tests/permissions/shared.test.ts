@@ -58,7 +58,7 @@ async function tourAs(rules: Rules): Promise<Complaint[]> {
   }
 }
 
-test("with all permissions nothing is refused", async () => {
+test("with all documented permissions, nothing is refused", async () => {
   await server.command("ACL", "LOG", "RESET");
   expect(shown(refusals(await tourAs(RULES)))).toEqual([]);
   expect(refusedIn(await server.command("ACL", "LOG"))).toEqual([]);
@@ -66,7 +66,7 @@ test("with all permissions nothing is refused", async () => {
 });
 
 test.concurrent.each(SHARED_LOCKS)(
-  "without %s a request is refused, and the missing permission is named",
+  "without %s, a request is refused and the missing permission is named",
   async (permission) => {
     const complaints = await tourAs(RULES.filter((rule) => rule !== permission));
     expect(shown(others(complaints, permission))).toEqual([]);

@@ -62,14 +62,14 @@ async function tourAs(rules: Rules): Promise<Complaint[]> {
   }
 }
 
-test("without +script|load no script is loaded, and the error names that permission", async () => {
+test("without +script|load, no script is loaded and the error names that permission", async () => {
   // This test runs first because a loaded script stays on the server.
   const complaints = await tourAs(RULES.filter((rule) => rule !== "+script|load"));
   expect(complaints.length).toBeGreaterThan(0);
   expect(shown(others(complaints, "+script|load"))).toEqual([]);
 });
 
-test("with all permissions nothing is refused", async () => {
+test("with all documented permissions, nothing is refused", async () => {
   for (const one of servers) await one.command("ACL", "LOG", "RESET");
   expect(shown(refusals(await tourAs(RULES)))).toEqual([]);
   for (const one of servers) expect(refusedIn(await one.command("ACL", "LOG"))).toEqual([]);
@@ -77,7 +77,7 @@ test("with all permissions nothing is refused", async () => {
 });
 
 test.concurrent.each(PERMISSIONS.filter((rule) => rule !== "+script|load"))(
-  "without %s a request is refused, and the missing permission is named",
+  "without %s, a request is refused and the missing permission is named",
   async (permission) => {
     const complaints = await tourAs(RULES.filter((rule) => rule !== permission));
     if (permission === "+info") {

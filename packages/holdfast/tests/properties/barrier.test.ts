@@ -195,7 +195,7 @@ class World {
 
 beforeAll(() => loadInterpreter());
 
-test("a barrier behaves like a list and a map, even if every request is sent twice", async () => {
+test("a barrier behaves like its model of a list and a map, even if every request is sent twice", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();

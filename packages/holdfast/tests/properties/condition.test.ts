@@ -306,7 +306,7 @@ class World {
 
 beforeAll(() => loadInterpreter());
 
-test("a mutex and its condition behave like three lists, even if every request is sent twice", async () => {
+test("a mutex and its condition behave like their model of three lists, even if every request is sent twice", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();

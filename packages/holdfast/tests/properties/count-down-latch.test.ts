@@ -196,7 +196,7 @@ class World {
 
 beforeAll(() => loadInterpreter());
 
-test("a latch behaves like a number and two sets, even if every request is sent twice", async () => {
+test("a latch behaves like its model of a number and two sets, even if every request is sent twice", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();

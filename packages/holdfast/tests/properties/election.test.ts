@@ -193,7 +193,7 @@ class World {
 
 beforeAll(() => loadInterpreter());
 
-test("an election behaves like a queue and a value, even if every request is sent twice", async () => {
+test("an election behaves like its model of a queue and a value, even if every request is sent twice", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40, size: "max" }), async (steps) => {
       const world = new World();

@@ -137,7 +137,7 @@ test("waiters that are about to time out do not delay a waiter with more time le
   ).toBeLessThan(10);
 });
 
-test("no client waits for many turns while four clients acquire repeatedly", async () => {
+test("no client waits 6 s while four clients acquire repeatedly", async () => {
   const random = randomFrom(2);
   quorum = new VirtualQuorum(3);
   const { runtime } = quorum;
@@ -219,7 +219,7 @@ test.each([1, 20])(
   },
 );
 
-test("a wait that ends while servers without a reply decide whether the lock is held has timed out", async () => {
+test("a wait ends in a timeout if only servers that do not reply can tell whether the lock is held", async () => {
   quorum = new VirtualQuorum(3);
   quorum.travel = ({ server }) => (server === 2 ? { thereMs: Infinity } : { thereMs: 1, backMs: 1 });
   const client = quorum.client();
@@ -231,7 +231,7 @@ test("a wait that ends while servers without a reply decide whether the lock is 
   expect(looking.error).toMatchObject({ name: "QuorumError", mayHaveRun: false });
 });
 
-test("an attempt in progress while a server does not reply is not taken for a holder", async () => {
+test("an attempt in progress is not mistaken for a holder while a server does not reply", async () => {
   quorum = new VirtualQuorum(3);
   quorum.travel = ({ server }) => (server === 2 ? { thereMs: Infinity } : { thereMs: 1, backMs: 1 });
   const client = quorum.client();

@@ -142,7 +142,7 @@ test("a lease that only a minority may grant fails with the reason of each serve
   expect(failure).toBeInstanceOf(QuorumError);
   expect(failure).toMatchObject({ mayHaveRun: false, transient: true, resumesInMs: undefined });
   expect(failure?.message).toBe(
-    '"a": fewer than a majority of the servers may grant it: server 0 refused (away), server 1 refused (this server took over from another or was restarted, so it may not know every held lock: it grants no locks for another 500 ms), server 2 agreed; nothing was carried out.',
+    '"a": fewer than a majority of the servers may grant it: server 0 failed (away), server 1 failed (this server took over from another or was restarted, so it may not know every held lock: it grants no locks for another 500 ms), server 2 replied; nothing was carried out.',
   );
 });
 
@@ -157,7 +157,7 @@ test.each<[string, string, readonly (readonly [string | undefined, string | unde
     ],
   ],
   [
-    "it was told only with the request for its vote",
+    "it was informed only with the request for its vote",
     "unreached",
     [
       ["r", "r"],
@@ -264,7 +264,7 @@ test.each<[string, number | undefined, readonly (readonly [Mind, number])[]]>([
   },
 );
 
-test("with a majority, callers go on while a restarted server is informed once per second", async () => {
+test("with a majority, callers continue while a restarted server is informed at most once per second", async () => {
   const { servers, memories, runtime } = scene(["forgot", 0], ["remembers", 0], ["remembers", 0]);
   await memories.inform("a", 1_000, TIMEOUT_MS);
   await settle();

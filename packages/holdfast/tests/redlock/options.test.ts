@@ -33,7 +33,7 @@ test("a quorum that lists one server twice is refused", () => {
 
 test.each([
   [{ redlock: "servers" }, /redlock must be an array of clients or stores; got "servers"/],
-  [{ redlock: [{}, {}, {}] }, /must be a client of ioredis/],
+  [{ redlock: [{}, {}, {}] }, /`redlock\[0\]` must be a client of ioredis/],
   [
     { redlock: stores(3), failoverGrace: "off" },
     /failoverGrace must be "strict" with redlock, or absent: .*; got "off"/,
@@ -54,12 +54,12 @@ test("client objects can be passed instead of stores", () => {
 
 const refused: [string, (holdfast: Holdfast) => unknown, RegExp][] = [
   ["mutex", (holdfast) => holdfast.mutex("a"), /The mutex "a" cannot be on several independent servers: its queue/],
-  ["reentrantMutex", (holdfast) => holdfast.reentrantMutex("a"), /queue and its hand-over need one order of requests/],
+  ["reentrantMutex", (holdfast) => holdfast.reentrantMutex("a"), /queue needs all requests in one order/],
   ["multiLock", (holdfast) => holdfast.multiLock(["a", "b"]), /each win only some of the servers for each member/],
   [
     "semaphore",
     (holdfast) => holdfast.semaphore("a", { permits: 2 }),
-    /and the third A and C, so that all three callers have a majority/,
+    /two permits and three servers, three callers could each get a majority/,
   ],
   ["readWriteLock", (holdfast) => holdfast.readWriteLock("a"), /have not been shown to hold there/],
   [
@@ -75,6 +75,15 @@ test.each(refused)("%s is refused on a quorum, with the reason", async (_, make,
   const holdfast = createHoldfast({ redlock: stores(3) });
   expect(() => make(holdfast)).toThrow(UnsupportedError);
   expect(() => make(holdfast)).toThrow(reason);
+  await holdfast.close();
+});
+
+test("pause and resume are refused on a quorum, with what to do instead", async () => {
+  const holdfast = createHoldfast({ redlock: stores(3) });
+  const refusal =
+    /^"a" cannot be paused or resumed on several independent servers\. To block other callers, hold the lock/;
+  await expect(holdfast.pause("a", { label: "why", by: "ana" })).rejects.toThrow(refusal);
+  await expect(holdfast.resume("a", { by: "ana" })).rejects.toThrow(refusal);
   await holdfast.close();
 });
 

@@ -31,7 +31,7 @@ async function released(lease: Lease): Promise<void> {
 }
 
 describe("the token", () => {
-  test("is the maximum of the granting servers, and a majority stores it", async () => {
+  test("is the highest number of the granting servers, and a majority stores it", async () => {
     begin(3, [0, 5_000, 9_000]);
     quorum.travel = ({ server }) => (server === 2 ? { thereMs: Infinity } : {});
     const lease = await acquired();
@@ -114,7 +114,7 @@ describe("the token", () => {
     expect(quorum.owners(NAME).slice(1)).toEqual([undefined, undefined]);
   });
 
-  test("is not issued if it is unknown whether a server of its majority was raised", async () => {
+  test("is not issued if it is unknown whether a server of its majority has stored it", async () => {
     begin(3, [0, 5_000, 0]);
     quorum.travel = ({ server, verb }) => (server === 2 || verb === "confirm" ? { thereMs: Infinity } : {});
     const trying = watch(holdfast.redlock(NAME).tryAcquire());

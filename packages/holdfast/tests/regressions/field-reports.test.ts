@@ -359,7 +359,7 @@ it("the error says that the client has an open MULTI", async () => {
     .acquire({ waitMs: 0 })
     .catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(StoreError);
-  expect((error as Error).message).toContain("inside MULTI");
+  expect((error as Error).message).toContain("as in MULTI");
 });
 
 describe("the stack of a timeout error shows its caller", () => {
@@ -367,7 +367,7 @@ describe("the stack of a timeout error shows its caller", () => {
   const waits: Readonly<Record<string, (holdfast: Holdfast) => Promise<unknown>>> = {
     mutex: (holdfast) => holdfast.mutex("a").acquire(BRIEF),
     "mutex, strict": (holdfast) => holdfast.mutex("a").acquire({ ...BRIEF, fairness: "strict" }),
-    "mutex, by run": (holdfast) => holdfast.mutex("a").run(() => {}, BRIEF),
+    "mutex, through run": (holdfast) => holdfast.mutex("a").run(() => {}, BRIEF),
     "reentrant mutex": (holdfast) => holdfast.reentrantMutex("a").run(() => {}, BRIEF),
     semaphore: (holdfast) => holdfast.semaphore("a", { permits: 1 }).acquire(BRIEF),
     "read-write lock": (holdfast) => holdfast.readWriteLock("a").read.acquire(BRIEF),
@@ -437,7 +437,7 @@ type Optional<T> = { [Key in keyof T]-?: object extends Pick<T, Key> ? Key : nev
 /** `true` if every optional property accepts undefined under exactOptionalPropertyTypes, which this repository sets. */
 type TakesUndefined<T> = Record<Optional<T>, undefined> extends Pick<T, Optional<T>> ? true : false;
 
-it("options that are undefined count as absent, also in the types", async () => {
+it("options set to undefined count as absent, in the types as well", async () => {
   const all: readonly true[] = [
     true satisfies TakesUndefined<AcquireOptions>,
     true satisfies TakesUndefined<HoldfastOptions>,
@@ -592,7 +592,7 @@ it("waiters do not reconnect in a tight loop through a proxy that resets connect
 });
 
 describe("two copies of the library on one store", () => {
-  it("close it when the last Holdfast of both is closed", async () => {
+  it("keep it open until the last Holdfast of either copy is closed", async () => {
     vi.resetModules();
     const copy = await import("../../src/index.js");
     expect(copy.createHoldfast).not.toBe(createHoldfast);

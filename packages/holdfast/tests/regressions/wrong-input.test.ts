@@ -96,7 +96,7 @@ test.each<[string, string, () => Promise<unknown>]>([
   await expect(call()).rejects.toMatchObject({ name: "TypeError", message });
 });
 
-test("run rejects wrong values of its own options, and acquire does not have them", async () => {
+test("run rejects invalid values for its own options, and acquire rejects those options", async () => {
   const mutex = holdfast.mutex("m");
   for (const release of [null, true, "later"]) {
     const message = `release must be "awaited" or "background"; got ${release === "later" ? '"later"' : release}`;
@@ -134,7 +134,7 @@ test("default options for leases do not affect a barrier or a latch", async () =
   await other.close();
 });
 
-test("options passed to a factory without options are rejected, not ignored", () => {
+test("options passed to a factory that takes none are rejected, not ignored", () => {
   const given = { leaseMs: 60_000 };
   const expected = /takes .* and nothing else; pass options to acquire and the other methods; got an object/;
   expect(() => (holdfast.readWriteLock as (...all: unknown[]) => unknown)("r", given)).toThrow(expected);

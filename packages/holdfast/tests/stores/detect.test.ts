@@ -51,7 +51,7 @@ test("a store is used as it is", () => {
   expect(storeFor(store)).toBe(store);
 });
 
-test("a client of redis 3 is refused with the version that is needed", () => {
+test("a redis 3 client is refused with an error that names the required version", () => {
   interface Client3 {
     on(event: "error", listener: () => void): void;
     end(flush: boolean): void;
@@ -63,7 +63,7 @@ test("a client of redis 3 is refused with the version that is needed", () => {
   client.end(false);
 });
 
-test("clients of every library match the type of the option", () => {
+test("clients of every library match the type of the `redis` option", () => {
   expectTypeOf<Redis>().toExtend<RedisClient>();
   expectTypeOf<Cluster>().toExtend<RedisClient>();
   expectTypeOf<Redis5>().toExtend<RedisClient>();
@@ -99,7 +99,7 @@ describe("on a real server", () => {
   }
 
   test.each(["GLIDE 2.5", "node-redis 6 pool"])(
-    "%s without `subscriber` runs scripts, and rejects an inbox with the name of the missing option",
+    "%s without `subscriber` runs scripts, and rejects an inbox with an error that names the option",
     async (name) => {
       const store = keep(storeFor(await connect(rowNamed(name), one)));
       expect(await store.run(COUNT, [`{no-inbox:${name}}`], [], PATIENT_MS)).toBe(1);
@@ -186,7 +186,7 @@ describe("on a real server", () => {
     await vi.waitFor(async () => expect(await store.run(COUNT, ["{early}"], [], PATIENT_MS)).toBe(1));
   });
 
-  test("a view of a node-redis client still emits events after the store is closed", async () => {
+  test("a node-redis client made by withTypeMapping still emits events after the store is closed", async () => {
     const client = (await connect(rowNamed("node-redis 6"), one)) as ReturnType<typeof createClient>;
     const view = client.withTypeMapping({});
     const store = storeFor(view);

@@ -122,7 +122,7 @@ describe("a dead connection", () => {
   });
 
   test.each(["redis5", "redis"])(
-    "is replaced by %s with a socket timeout and a strategy, once nothing is sent",
+    "is replaced by %s with a socket timeout and a reconnectStrategy, once nothing is sent",
     async (name) => {
       const client = await nodeRedis(name, { socketTimeout: TIMEOUT_MS, reconnectStrategy: () => 20 });
       const store = storeFor(client);
@@ -136,7 +136,7 @@ describe("a dead connection", () => {
     },
   );
 
-  test.each(["redis5", "redis"])("closes %s for good with a socket timeout and no strategy", async (name) => {
+  test.each(["redis5", "redis"])("closes %s for good with a socket timeout and no reconnectStrategy", async (name) => {
     const client = await nodeRedis(name, { socketTimeout: TIMEOUT_MS });
     const store = storeFor(client);
     expect(await run(store, 60_000)).toBe("answered");
@@ -172,7 +172,7 @@ describe("the error of a command without a reply", () => {
   const advice =
     /The last (\d+) commands had no reply: if the server is up, the connection is dead; (.*) \(docs\/half-open-connections.md\)\.$/;
 
-  test("contains advice from the third in a row on", async () => {
+  test("contains advice once three in a row have had no reply", async () => {
     const store = storeFor(ioredis("ioredis"));
     expect(await run(store, 60_000)).toBe("answered");
     hole.swallow();

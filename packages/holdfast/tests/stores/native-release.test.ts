@@ -61,7 +61,7 @@ describe.each([
     },
   },
 ] as const)("$name", ({ connect, method }) => {
-  test("uses the command if the server has it, and otherwise asks once for each connection", async () => {
+  test("uses DELIFEQ if the server has it, and otherwise tries it once per connection", async () => {
     const redis = await connect();
     const asked = new Asked(redis, method);
     const holdfast = createHoldfast({ redis });
@@ -75,7 +75,7 @@ describe.each([
   });
 });
 
-test("with the key prefix of ioredis, releases are scripts, because the library does not add the prefix to this command", async () => {
+test("with an ioredis key prefix, locks are released by script because ioredis does not add the prefix to DELIFEQ", async () => {
   const redis = new Redis({ port: server.port, keyPrefix: "app:" });
   const asked = new Asked(redis, "call");
   const holdfast = createHoldfast({ redis });
@@ -85,7 +85,7 @@ test("with the key prefix of ioredis, releases are scripts, because the library 
   await redis.quit();
 });
 
-test("a user without the permission releases by script, and is refused once for each connection", async () => {
+test("a user without permission for DELIFEQ releases by script, and is refused once per connection", async () => {
   const denied = hasCommand ? ["-delifeq"] : [];
   await server.command("ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all", ...denied);
   const redis = new Redis({ port: server.port, username: "app", password: "secret" });
@@ -103,7 +103,7 @@ test("a user without the permission releases by script, and is refused once for 
   await redis.quit();
 });
 
-test("a process that releases few locks does not try the command", async () => {
+test("a process that releases few locks does not try DELIFEQ", async () => {
   const redis = new Redis({ port: server.port });
   const asked = new Asked(redis, "call");
   const holdfast = createHoldfast({ redis });

@@ -40,7 +40,7 @@ test.each([
   ["READONLY You can't write against a read only replica.", undefined],
   ["WRONGTYPE Operation against a key holding the wrong kind of value", undefined],
   ["no reply within 2000 ms", undefined],
-])("%s", (message, missing) => {
+])("the missing permission in %j is %s", (message, missing) => {
   expect(missingPermission(new Error(message), refused)).toBe(missing);
 });
 

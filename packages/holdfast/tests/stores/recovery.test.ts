@@ -104,7 +104,7 @@ function impatient(packageName: string, port: number): () => unknown {
 }
 
 test.each(["ioredis", "redis", "redis5", "redis4"])(
-  "a user's subscriber client of %s that has given up is replaced and subscribed to all channels",
+  "a user-supplied %s subscriber that has given up reconnecting is replaced and subscribed to all channels",
   async (packageName) => {
     const server = await start();
     let made = 0;
@@ -128,7 +128,7 @@ test.each(["ioredis", "redis", "redis5", "redis4"])(
 );
 
 test.each(["ioredis", "redis", "redis5", "redis4"])(
-  "a user's subscriber client of %s that could not connect is replaced at the next inbox",
+  "a user-supplied %s subscriber that could not connect is replaced when the next inbox opens",
   async (packageName) => {
     const server = await start();
     const proxy = await startProxy(server.port);
@@ -143,7 +143,7 @@ test.each(["ioredis", "redis", "redis5", "redis4"])(
 );
 
 test.each(["ioredis", "redis", "redis5", "redis4"])(
-  "with %s, the subscriber connection logs in as the caller does and keeps no process alive",
+  "with %s, the subscriber connection uses the caller's login and does not keep the process alive",
   async (packageName) => {
     const server = await start();
     await server.command("ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all");

@@ -91,7 +91,7 @@ test("a pending resubscription on a dead connection does not delay its replaceme
 });
 
 describe("a replacement that fails", () => {
-  test.each(["is refused", "has no answer"])("because it %s leaves the old connection as it was", async (how) => {
+  test.each(["is refused", "gets no reply"])("because it %s leaves the old connection in place", async (how) => {
     const inbox = await hub.open("a", () => {}, 1_000);
     confirm = () => (how === "is refused" ? Promise.reject(new Error("refused")) : new Promise(() => {}));
     await expect(inbox.reopen?.(50)).rejects.toThrow(/refused|no reply/);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test.each(ROWS)("$name: a store reports the server of its client if the client exposes it", async (row) => {
+test.each(ROWS)("$name: a store reports the address of its server if the client exposes it", async (row) => {
   const client = await row.connect(server.port);
   const store = storeFor(client);
   try {

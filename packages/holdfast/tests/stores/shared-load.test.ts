@@ -59,7 +59,7 @@ function guardOf(): { readonly guard: ServerFailoverGuard; readonly asked: () =>
   return { guard, asked: () => asked };
 }
 
-test("concurrent acquires load a script once, and ask the server once before and once after", async () => {
+test("concurrent acquires load a script once, with three failover checks in total", async () => {
   const client = new Forgetful();
   const { guard, asked } = guardOf();
   const runner = new ScriptRunner(client, guard);

@@ -62,7 +62,7 @@ describe("work under a lease", () => {
   const run = <Result>(work: () => Result | Promise<Result>): Promise<Result> =>
     world.lock.run(work, { leaseMs: LEASE_MS, renew: false });
 
-  test("must be a function, or nothing is sent", async () => {
+  test("must be a function; otherwise nothing is sent", async () => {
     await expect(run("work" as never)).rejects.toThrow("work must be a function; got string");
     expect(world.sent).toEqual([]);
   });
@@ -123,7 +123,7 @@ describe("an adoption", () => {
     expect(error).toMatchObject({ reason, token: 7, owner: "a/1/5000/32/import" });
   });
 
-  test("without a reply is retried once with the same claim, then left", async () => {
+  test("without a reply is retried once with the same claim, then undone by a leave request", async () => {
     world.answers.adopt = () => Promise.reject(lost());
     await expect(adopting()).rejects.toBeInstanceOf(StoreError);
     const numbers = world.sentOf("adopt").map(({ claim }) => claim?.number);

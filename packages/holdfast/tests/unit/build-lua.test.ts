@@ -95,7 +95,7 @@ describe("a script as a typed constant", () => {
     expect(mutexRelease?.source).toBe(`-- holdfast mutex/release\n${BODY}redis.call('DEL', KEYS[1]) -- kept`);
   });
 
-  it("contains the hash of its exact source, whatever characters that has", async () => {
+  it("contains the hash of its exact source, whatever characters it contains", async () => {
     const { mutexRelease } = await constants(withBody("local odd = '\\\\ ` ${x} \\n é */'\n"));
     expect(mutexRelease?.source).toContain("'\\\\ ` ${x} \\n é */'");
     const hash = createHash("sha1").update(mutexRelease?.source ?? "");
@@ -113,7 +113,7 @@ describe("a script as a typed constant", () => {
     expect(mutexRelease?.keys).toEqual(["lock", "others..."]);
   });
 
-  it("does not exist without scripts, but the file is still a module", () => {
+  it("is not generated if there are no scripts, but the file is still a module", () => {
     expect(generateFrom({ "core/lease.ts": "" })).toMatch(/^\/\/ Generated .*\nexport \{\};\n$/);
   });
 });
@@ -150,15 +150,15 @@ const REFUSED: ReadonlyArray<readonly [string, Readonly<Record<string, string>>,
   ["inputs out of order", release({ inputs: INPUTS.replace("KEYS[1]", "KEYS[2]") }), /KEYS\[2\] is out of order/],
   ["an input without a name", release({ inputs: "  KEYS[1]\n" }), /this is not an input: "KEYS\[1\]"/],
   [
-    "two inputs with one name",
+    "two inputs with the same name",
     release({ inputs: INPUTS.replace("owner  id", "lock  id") }),
     /two inputs are called lock/,
   ],
-  ["a key by a computed index", withBody("redis.call('DEL', KEYS[i])"), /literal KEYS\[n\] only/],
+  ["a key with a computed index", withBody("redis.call('DEL', KEYS[i])"), /literal KEYS\[n\] only/],
   ["a key after any number of keys", release({ inputs: `  KEYS[...] all  x\n${INPUTS}` }), /after all other/],
   ["any number of keys without a name", release({ inputs: `${INPUTS}  KEYS[...]\n` }), /this is not an input/],
   ["a script that uses the number of keys", withBody("local n = #KEYS"), /literal KEYS\[n\] only/],
-  ["an argument by a computed index", withBody("local x = ARGV[i + 1]"), /literal ARGV\[n\] only/],
+  ["an argument with a computed index", withBody("local x = ARGV[i + 1]"), /literal ARGV\[n\] only/],
   ["a key under another name", withBody("local lock = KEYS[1]"), /under no other name/],
   ["a key as the channel", withBody("redis.call('PUBLISH', KEYS[1], 'x')"), /a channel goes under ARGV/],
   ["a key as the sharded channel", withBody('redis.pcall("spublish", KEYS[1], 1)'), /a channel goes under ARGV/],
@@ -183,7 +183,7 @@ const REFUSED: ReadonlyArray<readonly [string, Readonly<Record<string, string>>,
     withReplies("  REPLY   token  a\n          0      b\n"),
     /write it as \{code\}/,
   ],
-  ["two replies with one code", withReplies("  REPLY   1  a\n          {1, x}  b\n"), /two answers have the code 1/],
+  ["two replies with equal codes", withReplies("  REPLY   1  a\n          {1, x}  b\n"), /two answers have the code 1/],
   ["a reply without an outcome", withReplies("  REPLY   1\n"), /this is not an answer: "1"/],
   ["a list without a code", withReplies("  REPLY   {token, x}  granted\n"), /this is not an answer/],
   ["a rest that is not last", withReplies("  REPLY   {1, all..., x}  held\n"), /this is not an answer/],

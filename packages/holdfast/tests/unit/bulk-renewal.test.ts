@@ -75,7 +75,7 @@ describe("many leases", () => {
     expect(Object.keys(sent())).toEqual(["mutex/extend"]);
   });
 
-  test("do not lose each other: one deleted lease is lost, the others are renewed", async () => {
+  test("stay held if one of them is deleted, and only that one is lost", async () => {
     const leases = await held(MANY);
     const [lost, ...others] = leases;
     // Without a message, as with an operator's command.
@@ -98,7 +98,7 @@ describe("many leases", () => {
   });
 
   test.each(["reply lost", "refused for good"] as const)(
-    "are renewed one by one if the bulk request ends as %j",
+    "are renewed one by one if the bulk request fails: %s",
     async (fate) => {
       const leases = await held(MANY);
       store.fateOf = ({ name }) => (name === "mutex/renew" ? fate : "answered");

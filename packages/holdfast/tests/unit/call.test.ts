@@ -53,8 +53,8 @@ describe("a call", () => {
   test.each([
     ["a function", () => ({ host: "here", port: 1 }), { host: "here", port: 1 }],
     ["a function that throws", () => expect.unreachable(), undefined],
-    ["an object without such a function", "here:1", undefined],
-  ])("publishes the server of a store that names it by %s, and never fails because of it", async (_, server, told) => {
+    ["not a function", "here:1", undefined],
+  ])("succeeds and publishes the server, if known, of a store whose `server` is %s", async (_, server, told) => {
     const heard: unknown[] = [];
     const hear = (event: unknown): void => void heard.push(event);
     subscribe("holdfast:command", hear);

@@ -204,7 +204,7 @@ describe("a cleanup", () => {
 describe("close", () => {
   /** What may be in progress when a Holdfast is closed. Each returns the call that must reject. */
   const STATES: Record<string, () => Promise<Watched<unknown>> | Watched<unknown>> = {
-    "the first question is under way": () => {
+    "the first request is in flight": () => {
       world.answers.acquire = () => never();
       return watch(world.lock.acquire());
     },
@@ -220,14 +220,14 @@ describe("close", () => {
       await settle();
       return waiting;
     },
-    "a subscription is under way": async () => {
+    "a subscription is in progress": async () => {
       world.store.subscribe = () => never();
       world.answers.acquire = async () => ({ ...TAKEN, outcome: "refused" });
       const waiting = watch(world.lock.acquire());
       await settle();
       return waiting;
     },
-    "an adoption is under way": async () => {
+    "an adoption is in progress": async () => {
       const answer = new Answer<"adopted">();
       world.answers.adopt = () => answer.promise;
       const exported: ExportedLease = {
@@ -246,7 +246,7 @@ describe("close", () => {
     },
   };
 
-  test.each(Object.keys(STATES))("when %s rejects the call with ClosedError and leaves no timer", async (state) => {
+  test.each(Object.keys(STATES))("rejects the call with ClosedError and leaves no timer when %s", async (state) => {
     const waiting = await STATES[state]?.();
     const closing = watch(world.session.close());
     await world.runtime.advance(5_000);

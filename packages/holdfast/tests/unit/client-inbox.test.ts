@@ -60,7 +60,7 @@ describe("a message", () => {
     expect(heard).toEqual([]);
   });
 
-  test("of any content never throws, and has an effect only in a known form", () => {
+  test("never throws, whatever its content, and has an effect only in a known form", () => {
     fc.assert(
       fc.property(
         fc.oneof(

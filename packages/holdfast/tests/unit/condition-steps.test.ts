@@ -46,7 +46,7 @@ test("a claim that leaves twice, even concurrently, passes its signal on once", 
   expect(said).toEqual([1, 2, 2]);
 });
 
-test("a reply after the claim has left does not make the next leave a first one", async () => {
+test("a reply that arrives after the claim has left does not make its next leave count as the first", async () => {
   let answer = (_reply: Reply): void => {};
   const { store, said } = storeOf([() => new Promise<Reply>((resolve) => (answer = resolve))]);
   const protocol = stepsOf(store);

@@ -103,7 +103,7 @@ test("the first wait of a client is published once it is in the queue", async ()
 
 test.each([
   ["cannot subscribe", ScriptedStore.unsupported],
-  ["cannot subscribe now", () => Promise.reject(lost())],
+  ["temporarily cannot subscribe", () => Promise.reject(lost())],
 ])("the wait of a client that %s is published once, as not queued", async (_, opening) => {
   listen();
   world.store.subscribe = opening;

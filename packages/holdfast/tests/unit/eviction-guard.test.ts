@@ -155,7 +155,7 @@ test("a server that hides its policy causes one warning, and locks are granted",
 
 test("the error message names the policy, the limit, the risk and the fix", () => {
   expect(new EvictionError("order:42", EVICTS).message).toBe(
-    '"order:42" was not acquired: the server evicts keys when its memory limit of 1000000 bytes is reached ' +
+    '"order:42" was refused: the server evicts keys at its memory limit of 1000000 bytes ' +
       "(maxmemory-policy volatile-lru), so it may grant a lock that is still held. " +
       "Run CONFIG SET maxmemory-policy noeviction, or accept the risk with createHoldfast({ allowEviction: true }).",
   );

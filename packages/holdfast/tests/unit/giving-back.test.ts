@@ -184,7 +184,7 @@ describe("a cleanup", () => {
     expect(world.sentOf("leave")).toHaveLength(2);
   });
 
-  test("with replies makes its last attempt exactly when the lease ends", async () => {
+  test("that gets replies makes its last attempt exactly when the lease ends", async () => {
     // The pauses grow: 50, 100 and 200 ms.
     await leaveFor(claim(350), true);
     await world.runtime.advance(10_000);

@@ -28,7 +28,7 @@ beforeEach(async () => {
   await guard.pass("l", async () => 1, 100);
 });
 
-test("while the last reply counts, a new check blocks no request", async () => {
+test("while the last reply is still valid, a new check blocks no request", async () => {
   await runtime.advance(59_000);
   const later = new Answer<undefined>();
   answer = () => later.promise;
@@ -76,7 +76,7 @@ test("a failed check rejects nothing and is repeated with the next request", asy
   expect([guard.isOpen, asked]).toEqual([true, 4]);
 });
 
-test("an unanswered check blocks no request while the last reply counts, and then only one", async () => {
+test("an unanswered check blocks no request while the last reply is still valid, and only one after that", async () => {
   let failing = new Answer<undefined>();
   answer = () => failing.promise;
   guard.renew();
@@ -121,8 +121,8 @@ test("two unanswered checks delay a request no longer than one", async () => {
 
 test("the error message names both versions, the other client and the fix", () => {
   expect(new ProtocolError("order:42", CONFLICT).message).toBe(
-    '"order:42" was not acquired and nothing is held: client two (pid 77 on web-9) uses protocol 2 (version 2.0.0) under the prefix "hf", ' +
-      "and does not see locks of this process, which uses protocol 1 (version 0.1.0). Run one major version for each " +
-      "prefix; protocol 2 counts as unused in 60 s unless a client uses it again.",
+    '"order:42" was refused and nothing is held: client two (pid 77 on web-9) uses protocol 2 (version 2.0.0) under the prefix "hf", ' +
+      "and does not see locks of this process (protocol 1, version 0.1.0). Run one major version per " +
+      "prefix; locks work again in 60 s unless a client uses protocol 2.",
   );
 });

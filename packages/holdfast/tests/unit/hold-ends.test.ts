@@ -193,7 +193,7 @@ describe("closing the Holdfast", () => {
     [undefined, 30_000],
     [1_000, 30_000],
     [60_000, 60_000],
-  ])("after an extension to %s ms leaves with a lease of %i ms", async (extended, leaseMs) => {
+  ])("after an extension to %s ms sends a leave request with a lease of %i ms", async (extended, leaseMs) => {
     const lease = await world.lock.acquire();
     if (extended !== undefined) await lease.extend(extended);
     await world.session.close();

@@ -52,7 +52,7 @@ describe.each<[string, () => Client]>([
     await next.release();
   });
 
-  test("hand a lease to another process, and take one over", async () => {
+  test("adopt an exported lease of a mutex, but not of a semaphore", async () => {
     const lease = await holdfast.mutex(`${library} adopted`).acquire();
     const adopted = await mutexes.adopt(lease.export());
     expect(mutexes.held().map(({ name }) => name)).toEqual([`${library} adopted`]);

@@ -166,7 +166,7 @@ describe("a hold is released by the script", () => {
     expect(sent).toEqual(["release", "release"]);
   });
 
-  test("natively again after a long hold, because short ones no longer follow each other", async () => {
+  test("if it was granted by message, but the next hold is released natively if that one was long", async () => {
     const lease = await granted();
     await world.runtime.advance(2_000);
     await lease?.release();

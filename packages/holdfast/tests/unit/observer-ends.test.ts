@@ -170,7 +170,7 @@ describe("invalid options", () => {
     [null, "options must be an object; got null"],
     ["now", 'options must be an object; got "now"'],
     [{ timeoutMs: 1 }, 'there is no option "timeoutMs"; the options are signal'],
-    [new AbortController().signal, "an AbortSignal in place of { signal }"],
+    [new AbortController().signal, "options must be an object such as { signal }; got an AbortSignal"],
     [{ signal: {} }, "signal must be an AbortSignal"],
     [{ signal: null }, "signal must be an AbortSignal; got null"],
   ])("%o are rejected without a request", async (options, says) => {

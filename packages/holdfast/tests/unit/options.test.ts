@@ -152,7 +152,7 @@ describe("createHoldfast", () => {
     expect(holdfast.mutex("a", { key: undefined } as never).name).toBe("a");
   });
 
-  test("adopts only what export returned", async () => {
+  test("creates a Holdfast whose adopt rejects malformed exported leases", async () => {
     const holdfast = createHoldfast({ store });
     const right = {
       version: 1,
@@ -185,7 +185,7 @@ describe("createHoldfast", () => {
 });
 
 describe("forceRelease", () => {
-  test("requires an owner or a token, and sends nothing without", async () => {
+  test("requires an owner or a token, and sends nothing without one", async () => {
     const world = new ScriptedLock();
     for (const wrong of [
       undefined,

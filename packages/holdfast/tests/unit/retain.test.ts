@@ -291,7 +291,7 @@ describe("a recall", () => {
     expect(waiting.state).toBe("rejected");
   });
 
-  test("is implied by a forced release", async () => {
+  test("is implied by a force-release", async () => {
     const { owner } = await turn();
     world.store.push(`-${world.lastNumber}`);
     expect((await world.lock.acquire()).owner).not.toBe(owner);
@@ -304,7 +304,7 @@ describe("a recall", () => {
     expect(verbs()).toEqual(["acquire", "leave"]);
   });
 
-  test("whose release has no reply is repeated, and does not delay the next caller", async () => {
+  test("whose release gets no reply leads to another one, and does not delay the next caller", async () => {
     await turn();
     world.answers.leave = async () => {
       throw lost();
@@ -428,11 +428,11 @@ describe("tokens", () => {
   test.each([
     { amount: 31, passedUs: 63, next: 63, why: "doubles" },
     { amount: 31, passedUs: 62, next: 31, why: "stays the same if twice as many microseconds have not passed" },
-    { amount: 63, passedUs: 62, next: 31, why: "begins again if fewer microseconds than tokens have passed" },
+    { amount: 63, passedUs: 62, next: 31, why: "starts over if fewer microseconds than tokens have passed" },
     { amount: 32_767, passedUs: Infinity, next: 65_535, why: "reaches its limit" },
     { amount: 65_535, passedUs: Infinity, next: 65_535, why: "stays at its limit" },
     { amount: 31, passedUs: -5, next: 31, why: "does not depend on a clock that goes back" },
-  ])("the number $why", ({ amount, passedUs, next }) => {
+  ])("the number of reserved tokens $why", ({ amount, passedUs, next }) => {
     expect(blockAfter(amount, passedUs)).toBe(next);
   });
 });

@@ -101,7 +101,7 @@ const KINDS: Record<string, Kind> = {
   },
 };
 
-test.each(Object.entries(KINDS))("%s", async (_name, { prepare, wait: waitFor }) => {
+test.each(Object.entries(KINDS))("%s: timeouts share an inspect request", async (_name, { prepare, wait: waitFor }) => {
   const prepared = watch(prepare());
   await passes(100);
   expect(prepared.state).toBe("fulfilled");

@@ -39,7 +39,7 @@ describe("validity", () => {
     );
   });
 
-  test("of two leases is the one that ends later by the current clocks", () => {
+  test("is taken from whichever of two leases ends later by the current clocks", () => {
     const runtime = new ManualRuntime();
     const first = validUntil(now(runtime), 30_000);
     runtime.stepWall(-3_600_000);

@@ -169,7 +169,7 @@ describe("a grant message", () => {
     expect(world.sent).toHaveLength(before + 1);
   });
 
-  test("that took long is re-checked, and the lease starts again if it is still held", async () => {
+  test("that took a long time to arrive is re-checked, and the lease starts again if it is still held", async () => {
     taken();
     const acquiring = world.lock.acquire({ waitMs: Infinity, leaseMs: 4_000 });
     await world.runtime.advance(4_500);
@@ -381,7 +381,7 @@ describe("a lost reply", () => {
     expect(acquiring.value?.validForMs()).toBeGreaterThan(300);
   });
 
-  test("to tryAcquire rejects, and releases of the possible grant are sent until its lease would be over", async () => {
+  test("to tryAcquire makes it reject, and the possible grant is released repeatedly until its lease would be over", async () => {
     world.answers.acquire = () => never();
     const trying = watch(world.lock.tryAcquire({ leaseMs: 3_000 }));
     await world.runtime.advance(2_000);
@@ -394,7 +394,7 @@ describe("a lost reply", () => {
     expect(world.runtime.running()).toBe(0);
   });
 
-  test("at the deadline rejects with the failure, not with a timeout", async () => {
+  test("at the deadline makes acquire reject with the failure, not with a timeout", async () => {
     taken();
     const acquiring = watch(world.lock.acquire({ waitMs: 6_000 }));
     await world.runtime.advance(1_000);
@@ -405,7 +405,7 @@ describe("a lost reply", () => {
     expect(acquiring.error).toMatchObject({ mayHaveRun: true });
   });
 
-  test("to the cleanup alone rejects with the failure", async () => {
+  test("to the cleanup alone makes acquire reject with the failure", async () => {
     taken();
     world.answers.leave = () => Promise.reject(lost());
     const acquiring = watch(world.lock.acquire({ waitMs: 1_000 }));
@@ -437,7 +437,7 @@ describe("a store that fails immediately", () => {
     expect(world.runtime.running(true)).toBe(0);
   });
 
-  test("and permanently ends the wait at the first reply", async () => {
+  test("with a permanent error ends the wait at the first reply", async () => {
     const failure = new StoreError("scripted", { mayHaveRun: false, transient: false, cause: "NOPERM" });
     world.answers.acquire = () => Promise.reject(failure);
     await expect(world.lock.acquire({ waitMs: Infinity })).rejects.toBe(failure);

@@ -35,7 +35,7 @@ afterEach(async () => {
   await holdfast.close();
 });
 
-test.each(["exclusive", "shared"] as const)("waits again, and its callback is called once: %s", async (mode) => {
+test.each(["exclusive", "shared"] as const)("a request waits again if its lease ends too early: %s", async (mode) => {
   const leases: (Lease | null)[] = [];
   const done = await locks.request("a", { mode }, (_, lease) => {
     leases.push(lease);
@@ -46,7 +46,7 @@ test.each(["exclusive", "shared"] as const)("waits again, and its callback is ca
   expect(leases.map((lease) => lease?.token)).toEqual([grants[1]?.token]);
 });
 
-test("rejects with AbortError if it is a steal, because another steal would end more holds", async () => {
+test("a steal whose lease ends before its callback rejects with AbortError, because another steal would end more holds", async () => {
   let isCalled = false;
   const stealing = locks.request("a", { steal: true }, () => {
     isCalled = true;
@@ -56,7 +56,7 @@ test("rejects with AbortError if it is a steal, because another steal would end 
   expect(grants).toHaveLength(1);
 });
 
-test("releases a lease that the server still counts, because its clock may be behind", async () => {
+test("a lease that ends before its callback is released if the server still counts it, because the server's clock may be behind", async () => {
   // With the allowance for clock drift, the lease is over here. On the server it has 1 ms left.
   stopMs = LEASE_MS - 1;
   await expect(locks.request("a", { steal: true }, () => {})).rejects.toMatchObject({ name: "AbortError" });

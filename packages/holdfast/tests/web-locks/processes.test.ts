@@ -53,7 +53,7 @@ function queued(count: number): Promise<void> {
   return until(async () => (await read.inspect()).waiterCount === count, `${count} in the queue`);
 }
 
-test("exclusive: no count of two processes is lost", async () => {
+test("exclusive: two processes that increment one counter lose no increment", async () => {
   const both = await tabs();
   await Promise.all(both.map((program) => program.call("count", { times: 50 })));
   expect(await redis.get("counter")).toBe("100");

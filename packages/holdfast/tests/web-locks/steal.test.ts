@@ -119,7 +119,7 @@ describe("a steal", () => {
     expect(await holders()).toEqual([held.claim.owner]);
   });
 
-  test("works on holders whose ends the server has lost", async () => {
+  test("works even if the server has lost the ends of the holders' leases", async () => {
     await ask(1);
     await keyspace.eval("return redis.call('DEL', KEYS[1])", [`${keys.base}:holders`]);
     const thief = claim(EVERYTHING);
@@ -130,14 +130,14 @@ describe("a steal", () => {
   });
 });
 
-describe("a line", () => {
+describe("the line of a process's requests", () => {
   const enter = (line: Line, sent: string[], name: string, isShared = false) => {
     const entrant = { isShared, go: () => void sent.push(name) };
     line.enter(entrant);
     return entrant;
   };
 
-  test("sends a request when all before it have their place, and shared ones in a row together", () => {
+  test("sends a request once all before it have their places, and consecutive shared requests together", () => {
     const [line, sent] = [new Line(), [] as string[]];
     const first = enter(line, sent, "first");
     const shared = ["a", "b", "c"].map((name) => enter(line, sent, name, true));
@@ -159,7 +159,7 @@ describe("a line", () => {
     expect([sent, line.isEmpty]).toEqual([["first"], true]);
   });
 
-  test("lets a query pass when all before it have their place, however many come later", async () => {
+  test("lets a query pass once all requests before it have their places, however many come later", async () => {
     const [line, sent] = [new Line(), [] as string[]];
     const [first, second] = ["first", "second"].map((name) => enter(line, sent, name)) as [Entrant, Entrant];
     const query = line.passed().then(() => sent.push("query"));

@@ -51,7 +51,7 @@ const text: string = await locks.request("a", { mode: "shared", signal: AbortSig
 });
 `;
 
-test("a lock manager is a LockManager of the DOM library, and the other types agree in both directions", async () => {
+test("a lock manager and its types are compatible with those of the DOM library", async () => {
   const code = `${OURS}
     const dom: LockManager = locks;
     const size: number = await dom.request("a", (lock: Lock | null) => lock?.name.length ?? 0);
@@ -70,7 +70,7 @@ test("a program without the DOM library compiles", async () => {
 });
 
 test.each(["es2023,esnext.disposable,dom", "es2023,esnext.disposable"])(
-  "with %s, mistakes are reported",
+  "with the libraries %s, the compiler reports a mistake",
   async (lib) => {
     const complaints = await complaintsAbout(`${OURS} await locks.request("a", { mode: "both" }, () => text);`, lib);
     expect(complaints.match(/error TS\d+: .+/g)).toEqual([expect.stringContaining('"both"')]);

@@ -244,9 +244,6 @@ export const HOLDING: readonly Tooth[] = [
     bugs: [],
     mistake: "among leases that are renewed together, a refused one counts as renewed",
     patches: [patch("core/renewal.ts", "if (refused.has(place)) lease.open();", "if (refused.has(-1)) lease.open();")],
-    catcher: test(
-      "unit/bulk-renewal.test.ts",
-      "do not lose each other: one deleted lease is lost, the others are renewed",
-    ),
+    catcher: test("unit/bulk-renewal.test.ts", "stay held if one of them is deleted, and only that one is lost"),
   },
 ];

@@ -89,7 +89,7 @@ export const QUORUM: readonly Tooth[] = [
     patches: [
       patch(BALLOT, 'if (decision.outcome === "granted") this.#elect();', "if (this.#token > 0) this.#elect();"),
     ],
-    catcher: test(TOKENS, "is not issued if it is unknown whether a server of its majority was raised"),
+    catcher: test(TOKENS, "is not issued if it is unknown whether a server of its majority has stored it"),
   },
   {
     id: "majority-too-late",
@@ -219,7 +219,7 @@ export const QUORUM: readonly Tooth[] = [
     ],
     catcher: test(
       MEMORIES,
-      "a vote counts only if its server knew the lease length before the first request: it was told only with the request for its vote",
+      "a vote counts only if its server knew the lease length before the first request: it was informed only with the request for its vote",
     ),
   },
 ];

@@ -78,7 +78,7 @@ export const STEALING: readonly Tooth[] = [
     patches: [patch("web-locks/line.ts", "return this.#sent.size === 0 || (", "return this.#sent.size >= 0 || (")],
     catcher: test(
       "web-locks/steal.test.ts",
-      "a line sends a request when all before it have their place, and shared ones in a row together",
+      "the line of a process's requests sends a request once all before it have their places, and consecutive shared requests together",
     ),
   },
 ];
