@@ -25,7 +25,7 @@ async function report(signal: AbortSignal): Promise<number> {
 
 const nightly = scheduled(holdfast, "nightly-report", ({ signal }) => report(signal), {
   everyMs: 86_400_000, // a host whose clock is late does not make a second report
-  maxHoldMs: 3_600_000, // a run that hangs is stopped after an hour
+  maxHoldMs: 3_600_000, // after an hour, `signal` aborts and the lock is not renewed
 });
 
 const run = await nightly();

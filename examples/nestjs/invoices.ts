@@ -33,7 +33,7 @@ export class Invoices {
     return { closed: id };
   }
 
-  // A caller that comes while it runs does not wait, and learns who runs it.
+  // A caller that arrives while it runs does not wait, and gets to know who runs it.
   @Locked({ name: "month-end", waitMs: 0, whenBusy: "skip", label: "month end" })
   async monthEnd(@HeldLease() lease?: Lease): Promise<string | Refusal> {
     lease?.assertHeld();

@@ -36,7 +36,7 @@ const worker = new Worker(
     (job) => `customer:${job.data.customerId}`, // undefined: no lock
     async (job, _jobToken, signal, lease) =>
       await bank.bill(job.data.customerId, {
-        signal, // aborts when the job is cancelled, or its lock is lost
+        signal, // aborts when the job is canceled or its lock is lost
         token: lease.token,
       }),
     { whenBusy: { delayMs: 20 } }, // about 5 s for longer jobs

@@ -24,7 +24,7 @@ async function build({ signal }: { signal: AbortSignal }) {
 async function changed() {
   revision += 1;
   return await coalesce(holdfast, `rebuild:${site}`, (lease) => build({ signal: lease.signal }), {
-    mode: "newest", // the newest waiting caller builds, and the others learn that they are superseded
+    mode: "newest", // the newest waiting caller builds; the others are superseded
     cancelRunning: false, // the current build is finished first
   });
 }
@@ -36,7 +36,7 @@ assert.equal(built.length, outcomes.filter((outcome) => outcome === "ran").lengt
 assert.ok(built.length < 50);
 assert.ok(outcomes.includes("superseded"));
 
-// Callers that come while a report runs share the next one, which begins after they asked.
+// Callers that ask while a report is running share the next one, which starts after they asked.
 const report = () => coalesce(holdfast, `report:${site}`, (lease) => build({ signal: lease.signal }), { mode: "join" });
 const reports = await Promise.all([report(), report(), report()]);
 for (const one of reports) {

@@ -25,7 +25,7 @@ const nightly = scheduled(
   (lease) => report({ signal: lease.signal, fence: lease.token }), // aborts before another run may start
   {
     everyMs: 86_400_000, // once a day: no second run within nine tenths of that
-    maxHoldMs: 3_600_000, // a run that hangs is stopped after an hour
+    maxHoldMs: 3_600_000, // after an hour, `signal` aborts and the lock is not renewed
     jitterMaxMs: 2_000, // spreads the runs over the hosts
     history: true,
   },

@@ -27,7 +27,7 @@ export interface WithLockOptions<Data = unknown, Result = unknown, Name extends 
   /** What happens to a job that does not get its lock. @default { delayMs: 5_000 } */
   readonly whenBusy?: WhenBusy | undefined;
 
-  /** As in `acquire`: how long the lock stays held after its process crashed. @default that of the Holdfast, 30_000 */
+  /** As in `acquire`: how long the lock stays held after its process crashes. @default that of the Holdfast, 30_000 */
   readonly leaseMs?: number | undefined;
 
   /** As in `acquire`: a processor that runs longer loses its lease. @default Infinity */
@@ -89,7 +89,7 @@ function checkWhenBusy(whenBusy: WhenBusy): Pick<ResolvedWithLock<never, never, 
       checkWhole("whenBusy.delayMs", delayMs, 1, DAY_MS);
       if (delaysMax !== Infinity)
         checkWhole("whenBusy.delaysMax", delaysMax, 0, Number.MAX_SAFE_INTEGER, " or Infinity");
-      // `checkWhole` has checked that it is a number.
+      // The cast is safe because `checkWhole` accepts only numbers.
       return { waitMs: 0, delaying: { delayMs: delayMs as number, delaysMax } };
     }
   }

@@ -34,7 +34,7 @@ export type LockedProcessor<Data, Result, Name extends string, Key extends strin
  *
  * - `WorkLostError`, a LeaseLostError: the processor ended after its lease
  * - `AcquireTimeoutError` or `PausedError`: `whenBusy` allows no further waiting; the error has the holder or the pause
- * - `StoreError` or `EvictionError`: the server did not reply, or evicts keys
+ * - `StoreError` or `EvictionError`: the server did not reply, or may evict keys
  * - `ClosedError`: the Holdfast was closed before the worker
  *
  * @param holdfast   a Holdfast from `createHoldfast`
@@ -94,7 +94,7 @@ function acquireOptions<Data, Result, Name extends string>(
   };
 }
 
-/** Names the job for waiting callers. 64 characters of at most 4 bytes fit into the 256 bytes of a label. */
+/** Names the job for waiting callers. 64 characters of at most 4 bytes fit in the 256 bytes of a label. */
 function labelOf({ queueName, id }: Pick<Job, "queueName" | "id">): string {
   return Array.from(`${queueName}:${id}`).slice(0, 64).join("");
 }
@@ -117,10 +117,12 @@ async function refused<Data, Result, Name extends string>(
   return new DelayedError(error instanceof Error ? error.message : undefined);
 }
 
-/** Returns an error for a cancellation. Its reason can be any value, but BullMQ fails a job only with errors. */
+/** Returns the error for a canceled job. The reason of a signal can be any value, but BullMQ needs an Error. */
 function cancelledFor(reason: unknown): Error {
   if (reason instanceof Error) return reason;
-  return new Error("The job was cancelled while it waited for its lock.", { cause: reason });
+  return new Error("The job was canceled before it acquired its lock. Its processor was not called.", {
+    cause: reason,
+  });
 }
 
 /** Whether the refusal may pass without human action. A job must fail visibly if its problem needs an operator. */
@@ -138,7 +140,7 @@ function delaysOf({ attemptsStarted, attemptsMade, stalledCounter }: Job): numbe
   return Math.max(0, attemptsStarted - 1 - attemptsMade - (Number(stalledCounter) || 0));
 }
 
-/** Returns a random delay in ms, so that jobs that were refused together do not return together. */
+/** Returns a random delay in ms, so that jobs refused at the same time do not come back at the same time. */
 function delayOf({ delayMs }: Delaying): number {
   return Math.round(delayMs * (0.5 + Math.random()));
 }

@@ -244,7 +244,7 @@ describe("a job whose lock is held", () => {
   });
 
   test.each<[string, string | undefined, RegExp]>([
-    ["that has text", "no longer wanted", /was cancelled while it waited/],
+    ["that has text", "no longer wanted", /was canceled before it acquired its lock/],
     ["without text", undefined, /aborted/],
   ])("can be canceled while it waits, with a reason %s", async (_, reason, message) => {
     const lease = await bench.takeLock();
@@ -288,7 +288,7 @@ describe("a job whose lock is held", () => {
     const job = await bench.add();
     await vi.waitFor(async () => expect(await job.getState()).not.toMatch(/active|waiting/), eventually);
     expect(await job.getState()).toBe("failed");
-    expect((await bench.reload(job)).failedReason).toMatch(/was cancelled while it waited/);
+    expect((await bench.reload(job)).failedReason).toMatch(/was canceled before it acquired its lock/);
     expect(seen).toHaveLength(1);
     await lease.release();
   });

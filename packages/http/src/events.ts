@@ -8,7 +8,7 @@ import type { Problem } from "./problems.js";
 /**
  * The outcome of a request.
  *
- * - `carried-out`: the handler has responded, and this is recorded
+ * - `carried-out`: the handler has responded, and the outcome is recorded
  * - `released`: the handler has responded or thrown, and the next retry is handled
  * - `unstored`: it is unknown whether the response is recorded, or the handler was called without protection
  * - `ignored`: the response passed through and was not kept

@@ -53,7 +53,10 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
 }
 
-/** Values of the header `Idempotency-Status`: the response may not have been recorded, or was not meant to be kept. */
+/**
+ * Values of the header `Idempotency-Status`: `unstored` if the response may not have been recorded, `ignored` if it was
+ * not meant to be kept.
+ */
 export type Mark = "unstored" | "ignored";
 
 /** What the adapter does next. */
@@ -211,7 +214,7 @@ export class Idempotency<Request> {
     return { kind: "send" };
   }
 
-  /** The handler was not called. */
+  /** Returns the verdict for an error that occurred before the handler was called. */
   #refused(call: Call, error: unknown): Verdict {
     if (call.http.signal.aborted && error === call.http.signal.reason) return { kind: "gone" };
     if (error instanceof OnceMismatchError) return this.#refuse(call, "mismatch");
@@ -272,7 +275,9 @@ function policyOf(keep: unknown): OncePolicy {
   if (typeof keep === "boolean") return keep ? "keep" : "release";
   // An unhandled rejection of a returned promise would end the process.
   void Promise.resolve(keep).catch(() => {});
-  throw new TypeError(`keep must return true, false or "block"; got ${show(keep)}`);
+  throw new TypeError(
+    `keep must return true, false or "block"; got ${show(keep)}. The key is now blocked: resolve it with resolveOnce`,
+  );
 }
 
 function statusOf(taken: Taken): number {

@@ -17,7 +17,7 @@ const PARAMETERS = `(?:; *[a-z*][a-z0-9_.*-]*(?:=${BARE_ITEM})?)*`;
 const STRING = new RegExp(String.raw`^"((?:[ !#-\[\]-~]|\\["\\])*)"${PARAMETERS}$`);
 /** A String that may also contain the upper half of Latin-1. RFC 8941 forbids it, but clients send it. */
 const LENIENT_STRING = new RegExp(String.raw`^"((?:[ !#-\[\]-~\x80-\xff]|\\["\\])*)"${PARAMETERS}$`);
-/** A bare value. It contains no comma because proxies join several headers with the same name with a comma. */
+/** A bare value. It contains no comma because proxies use a comma to join headers with the same name. */
 const BARE = /^[!#-+\--~\x80-\xff][ -+\--~\x80-\xff]*$/;
 
 /**

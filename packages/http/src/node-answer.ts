@@ -5,8 +5,8 @@
  * is released. A response that is written piece by piece, or is too large, is only held back until Holdfast has
  * recorded that the request was handled. Then it passes through while the handler continues to write.
  *
- * Wrappers that other middleware puts around these methods keep working. Calls pass through wrappers that were
- * installed later before they arrive here, and through wrappers that were installed earlier when the response is
+ * Wrappers that other middleware puts around these methods keep working. A call passes through the wrappers that were
+ * installed later before it arrives here, and through the wrappers that were installed earlier when the response is
  * released.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -24,7 +24,7 @@ type RestArguments = readonly unknown[];
 const BODILESS = new Set([204, 205, 304]);
 const SENDING = ["writeHead", "write", "end", "flushHeaders", "destroy", "setHeader"] as const;
 const HEADER_METHODS = ["setHeader", "setHeaders", "appendHeader", "removeHeader"] as const;
-/** The original sending methods, bound to the response. The types leave their overloads to the caller. */
+/** The original sending methods, bound to the response. The types ignore the overloads. */
 type Methods = Readonly<Record<(typeof SENDING)[number], (...rest: RestArguments) => unknown>>;
 
 /** Captures what a handler writes to a `node:http` response, and releases it later. */
@@ -37,7 +37,7 @@ export class NodeAnswer {
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #stage: "open" | "taken" | "released" = "open";
-  /** The status of the head. Later changes of `response.statusCode` have no effect. */
+  /** The status of the head. Later changes to `response.statusCode` have no effect. */
   #status = 200;
   #hasHead = false;
   #hasEnded = false;
@@ -116,7 +116,7 @@ export class NodeAnswer {
   #writeHead(rest: RestArguments): unknown {
     const response = this.#response;
     const [status, first, second] = rest as [number, ...unknown[]];
-    // Wrappers of other middleware call `writeHead` again with nothing new.
+    // Wrappers of other middleware may call `writeHead` again with the same values.
     if (this.#hasHead) return response;
     // Node throws its own error for an invalid status.
     if (!(status >= 100 && status <= 999)) return this.#original.writeHead(status);
@@ -150,7 +150,7 @@ export class NodeAnswer {
     );
   }
 
-  /** Calls `writeHead` with all wrappers of other middleware, as Node does before the first byte. */
+  /** Calls `writeHead` through all wrappers of other middleware, as Node does before the first byte. */
   #makeHead(): void {
     if (!this.#hasHead) this.#response.writeHead(this.#response.statusCode);
   }

@@ -6,7 +6,7 @@ import { isJson, mediaTypeOf, type RequestBody } from "./fingerprint.js";
 
 /** Returns the value of each line of the header `Idempotency-Key`. */
 export function keyHeaderOf({ headers, rawHeaders }: IncomingMessage): string[] {
-  // Node joins several lines with a comma, so the raw headers tell how many there are.
+  // Node joins several lines with a comma, so only the raw headers show how many there are.
   const joined = headers["idempotency-key"];
   if (joined === undefined) return [];
   const lines = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "idempotency-key");
@@ -35,7 +35,9 @@ export async function bodyOf(request: IncomingMessage, parsed: unknown, bytesMax
   const isNull = parsed === null && isJson(mediaType);
   if (!(isNull || isLeft(parsed)) || mediaType === "multipart/form-data") {
     throw new Error(
-      `The body (${mediaType}) was read before idempotency(), and its content is no longer known; use a parser that stores it as the body of the request, or set the option fingerprint`,
+      mediaType === "multipart/form-data"
+        ? "A multipart body was read before idempotency(), so it cannot be compared: put idempotency() before the parser, or set the option fingerprint"
+        : "The body was read before idempotency() and not kept, so it cannot be compared: use a parser that stores it as the body of the request, or set the option fingerprint",
     );
   }
   return parsed instanceof Uint8Array ? { kind: "bytes", bytes: parsed } : { kind: "value", value: parsed };
@@ -57,7 +59,8 @@ async function peek(request: IncomingMessage, bytesMax: number): Promise<Buffer>
       bytes += chunk.length;
     }
     if (bytes > bytesMax) {
-      // Discards the rest, because the next request follows it. Node does so only if none of the body was read.
+      // Discards the rest, because the next request follows it. Node itself does this only if none of the body was
+      // read.
       request.resume();
       throw new BodyTooLarge();
     }

@@ -23,8 +23,8 @@ export interface IdempotencyOptions<Request = unknown> {
   readonly keepMs?: number | undefined;
 
   /**
-   * The lease of a request while it is handled. It is renewed while the process lives. If the process crashes, a retry
-   * is handled after the lease ends. Whole milliseconds, 100 to 31,536,000,000.
+   * The lease of a request while it is being handled. It is renewed while the process lives. If the process crashes, a
+   * retry is handled after the lease ends. Whole milliseconds, 100 to 31,536,000,000.
    * @default 15_000
    */
   readonly leaseMs?: number | undefined;
@@ -37,8 +37,8 @@ export interface IdempotencyOptions<Request = unknown> {
   readonly maxHoldMs?: number | undefined;
 
   /**
-   * What a second request gets while the first one is handled: 409 immediately, or the response of the first one if it
-   * comes within `waitMs` milliseconds.
+   * What a second request gets while the first one is being handled: 409 immediately, or the response of the first one
+   * if it comes within `waitMs` milliseconds.
    * @default "reject"
    */
   readonly whenRunning?: "reject" | { readonly waitMs: number } | undefined;
@@ -52,8 +52,8 @@ export interface IdempotencyOptions<Request = unknown> {
   readonly keep?: ((status: number) => boolean | "block") | undefined;
 
   /**
-   * The response headers that are kept and replayed. `content-encoding` always is. Cookies, dates, tracing headers and
-   * headers of a single connection cannot be kept.
+   * The response headers that are kept and replayed. `content-encoding` is always kept. Cookies, dates, tracing headers
+   * and headers of a single connection cannot be kept.
    * @default ["content-type", "location", "etag"]
    */
   readonly replayHeaders?: readonly string[] | undefined;

@@ -44,17 +44,18 @@ const TEXTS: Readonly<Record<Problem, Text>> = {
   malformed: {
     status: 400,
     title: "Idempotency-Key is malformed",
-    detail: "The header Idempotency-Key must come once, as 1 to 255 characters in double quotes.",
+    detail:
+      "Send the header Idempotency-Key exactly once, with 1 to 255 characters. A value in double quotes is always accepted.",
   },
   "too-large": {
     status: 413,
     title: "The body of the request is too large",
-    detail: "The request was not carried out: its body is too large to be compared with that of the first one.",
+    detail: "The request was not processed, because its body is too large for an idempotent request.",
   },
   unavailable: {
     status: 503,
-    title: "Idempotency cannot be ensured now",
-    detail: "The request was not carried out. Send it again later, with the same Idempotency-Key.",
+    title: "Idempotency is temporarily unavailable",
+    detail: "The request was not processed. Retry it later with the same Idempotency-Key.",
   },
   mismatch: {
     status: 422,
@@ -63,20 +64,20 @@ const TEXTS: Readonly<Record<Problem, Text>> = {
   },
   running: {
     status: 409,
-    title: "The first request is still being carried out",
-    detail: "A request with this Idempotency-Key has not ended yet. Send it again later to get its answer.",
+    title: "The first request is still being processed",
+    detail: "A request with this Idempotency-Key is still being processed. Retry it later to get its response.",
   },
   blocked: {
     status: 409,
     title: "The outcome of the first request is unknown",
     detail:
-      "It is not known how the request with this Idempotency-Key ended. It is not carried out again until that is known.",
+      "Requests with this Idempotency-Key are not processed until an operator has resolved it. Before you retry with a new key, check whether the first request took effect.",
   },
   "result-unavailable": {
     status: 409,
-    title: "The first request was carried out, and its answer was not kept",
+    title: "The response to the first request was not kept",
     detail:
-      "The request with this Idempotency-Key was carried out. Its answer was not kept, and it is not carried out again.",
+      "The request with this Idempotency-Key was processed, but its response was not kept. It will not be processed again.",
   },
 };
 

@@ -12,14 +12,18 @@ export type Taken =
 /** Room for the headers and the JSON around them. */
 const HEADERS_BYTES_MAX = 65_536;
 
-/** Returns the maximum size of a stored response in bytes. @param bodyBytesMax  that of the body, in bytes */
+/**
+ * Returns the maximum size of a stored response in bytes.
+ *
+ * @param bodyBytesMax  the maximum size of its body, in bytes
+ */
 export function textBytesMax(bodyBytesMax: number): number {
   return Math.ceil(bodyBytesMax / 3) * 4 + HEADERS_BYTES_MAX;
 }
 
 /**
  * Returns a codec that stores responses as readable JSON: `{ status, headers, text }`, or `base64` if the body is not
- * text. `encode` throws for a response that passes through, so that `once` records it as done without a value.
+ * text. `encode` throws for a response that passes through, so that `once` records the call as done without a value.
  *
  * @param headers  the names of the headers to store, in lower case
  */
@@ -41,7 +45,7 @@ function bodyAsText(bytes: Buffer): { text: string } | { base64: string } {
   const base64 = bytes.toString("base64");
   if (!isUtf8(bytes)) return { base64 };
   const text = bytes.toString("utf8");
-  // JSON escapes of control characters take six times their length, so base64 may be shorter.
+  // JSON escapes make control characters six times as long, so base64 may be shorter.
   return Buffer.byteLength(JSON.stringify(text)) <= base64.length + 2 ? { text } : { base64 };
 }
 
@@ -73,7 +77,8 @@ export function replayAnswer(answer: Answer, acceptEncoding: string): Answer {
 }
 
 /**
- * Decompresses the body if the client does not accept its encoding. The first request may have accepted another one.
+ * Decompresses the body if the client does not accept its encoding. The first request may have accepted a different
+ * encoding.
  */
 function readable(answer: Answer, acceptEncoding: string): Answer {
   const encoding = answer.headers.find(([name]) => name === "content-encoding")?.[1].toLowerCase();

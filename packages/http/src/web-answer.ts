@@ -33,7 +33,7 @@ export class WebAnswer {
   /** Returns the response to send. @param mark  the value of the header `idempotency-status`, if any */
   release(mark: Mark | undefined): Response {
     const { status, statusText } = this.#response;
-    // A Response with a status below 200 cannot be constructed. Hono recognizes an already sent response by its object.
+    // A Response with a status below 200 cannot be constructed, and Hono must recognize one that was already sent.
     if (status < 200 || this.#isSentElsewhere()) return this.#response;
     const headers = new Headers(this.#response.headers);
     if (mark !== undefined) headers.set("idempotency-status", mark);

@@ -39,8 +39,8 @@ export function injectInto(prototype: object): void {
 }
 
 /**
- * Returns the Holdfast for an instance. Standard decorators cannot inject it. For these, returns the Holdfast of the
- * only running module or, if several modules run, of the one whose application has created the instance.
+ * Returns the Holdfast for an instance. If none was injected, which standard decorators cannot do, returns the Holdfast
+ * of the only running module or, if several modules run, of the one whose application has created the instance.
  *
  * @param key  the name of the method, for the error message
  * @throws TypeError  the method was called without its instance, or no module provides a Holdfast for the instance
@@ -48,7 +48,7 @@ export function injectInto(prototype: object): void {
 export function holdfastOf(instance: object | undefined, key: string | symbol): Holdfast {
   if (instance === undefined || instance === null) {
     throw new TypeError(
-      `${String(key)} is locked and was called without its instance: call it as a method, or bind it`,
+      `${String(key)} has @Locked or @Scheduled and was called without its instance: call it as a method, or bind it`,
     );
   }
   const injected = (instance as { [INJECTED]?: Holdfast })[INJECTED] ?? known.get(instance);
@@ -57,7 +57,7 @@ export function holdfastOf(instance: object | undefined, key: string | symbol): 
   const home = others.length === 0 ? only : [...homes].find((each) => each.has(instance));
   if (home === undefined) {
     throw new TypeError(
-      `${String(key)} is locked, and there is no Holdfast for its instance: import HoldfastModule.forRoot, and let Nest create the instance`,
+      `${String(key)} has @Locked or @Scheduled, but no running HoldfastModule provides a Holdfast for its instance: import the module, let Nest create the instance, and do not call the method after shutdown`,
     );
   }
   known.set(instance, home.holdfast);

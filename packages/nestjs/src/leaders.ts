@@ -41,7 +41,7 @@ export class Leaders {
     }
   }
 
-  /** Starts no further candidacy. Current terms end when the Holdfast closes. */
+  /** Prevents new candidacies. Current terms end when the Holdfast closes. */
   stop(): void {
     this.#closing.abort();
   }
@@ -57,7 +57,14 @@ export class Leaders {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        this.#logger.error(`${nameOf({ instance, key })} failed as the leader of ${mark.name}`, stackOf(error));
+        const next =
+          options.rejoin === true
+            ? `Holdfast tries again in ${FAILED_PAUSE_MS} ms.`
+            : "This application is no longer a candidate.";
+        this.#logger.error(
+          `${nameOf({ instance, key })} stopped leading, or was not elected, in the election ${show(mark.name)}. ${next}`,
+          stackOf(error),
+        );
         if (options.rejoin !== true) return;
         await pause(FAILED_PAUSE_MS, undefined, { signal, ref: false }).catch(() => {});
       }
@@ -74,7 +81,7 @@ function candidates(found: readonly Marked[]): readonly Marked[] {
     const other = standing.get(each.mark.name);
     if (other !== undefined) {
       throw new TypeError(
-        `@${each.mark.kind} on ${nameOf(each)}: ${nameOf(other)} is already a candidate in the election ${show(each.mark.name)}, and an application can be only one candidate; a class that two modules provide has two instances`,
+        `@${each.mark.kind} on ${nameOf(each)}: ${nameOf(other)} is already a candidate in the election ${show(each.mark.name)}, and an application can have only one. If two modules provide the class, provide it in one of them and export it.`,
       );
     }
     standing.set(each.mark.name, each);
@@ -103,7 +110,7 @@ function marked(discovery: DiscoveryService, scanner: MetadataScanner): readonly
       if (mark === undefined) return [];
       if (isStatic) return [{ instance, key, mark }];
       throw new TypeError(
-        `@${mark.kind} on ${String(wrapper.name)}.${key}: its class has one instance per request or injection, but it must live as long as the application`,
+        `@${mark.kind} on ${String(wrapper.name)}.${key}: the class must have one instance, but it or a dependency is request-scoped or transient. Use the default scope.`,
       );
     });
     found.set(instance, methods);

@@ -9,7 +9,7 @@ import { type AnyMethod, decorated, type LeaseParameter, markStart, refuseSignal
 export interface LeadingOptions extends Omit<LeadOptions, "signal">, LeaseParameter {}
 
 /**
- * A method decorator, of the standard kind and of the kind that TypeScript's option `experimentalDecorators` enables. The
+ * A method decorator. It works as a standard decorator, and with TypeScript's option `experimentalDecorators`. The
  * method gets no arguments except its lease.
  */
 export interface LeadingDecorator {

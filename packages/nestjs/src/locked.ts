@@ -29,8 +29,8 @@ export interface LockedOptions<Args extends readonly unknown[] = readonly unknow
 }
 
 /**
- * A decorator for methods whose parameters begin with those of `name`. It is of the standard kind and of the kind that
- * TypeScript's option `experimentalDecorators` enables.
+ * A decorator for methods whose parameters begin with those of `name`. It works as a standard decorator, and with
+ * TypeScript's option `experimentalDecorators`.
  */
 export interface LockedDecorator<Args extends readonly unknown[], Busy> {
   /** With `experimentalDecorators`. */

@@ -100,7 +100,7 @@ export interface LeaseParameter {
 /** Refuses the option `signal`, because methods end with their application or their lease. @throws TypeError */
 export function refuseSignal(decorator: string, options: object): void {
   if (!Object.hasOwn(options, "signal")) return;
-  throw new TypeError(`@${decorator} has no option "signal": a method ends with its lease or with its application`);
+  throw new TypeError(`@${decorator} has no option "signal": to stop the method, use the signal of its lease`);
 }
 
 /** The method to which a decorator of either kind is applied. */
@@ -169,7 +169,7 @@ function leaseAtOf(
   if (ways === 1) return marked ?? leaseAt;
   throw new TypeError(
     ways === 0
-      ? `${where}: the method must get its lease, or it cannot notice that the lease is lost: mark a parameter with @HeldLease(), or set leaseAt; otherwise set noLease: true`
+      ? `${where}: the method needs its lease to detect a loss. Mark a parameter with @HeldLease() or set leaseAt, or set noLease: true if it does not use the lease`
       : `${where}: use only one of @HeldLease(), leaseAt and noLease; got ${ways}`,
   );
 }

@@ -109,7 +109,8 @@ export class HoldfastModule implements OnApplicationBootstrap, OnApplicationShut
   }
 
   /**
-   * Configures the module for tests: locks are in this process and need no server. The scripts are the same.
+   * Configures the module for tests: locks are in this process and need no server. The scripts are the same as on a
+   * server.
    *
    * @throws Error  `@holdfast/embedded` is not installed and no store was given; thrown at application start
    */

@@ -19,9 +19,9 @@ import {
 export interface ScheduledMethodOptions extends Omit<ScheduledOptions, "signal">, LeaseParameter {}
 
 /**
- * A method decorator, of the standard kind and of the kind that TypeScript's option `experimentalDecorators` enables.
- * The method gets no arguments except its lease. The decorated method may also resolve to a Refusal, so the return type
- * of a method with a result must include it.
+ * A method decorator. It works as a standard decorator, and with TypeScript's option `experimentalDecorators`. The
+ * method gets no arguments except its lease. The decorated method may also resolve to a Refusal, so the return type of
+ * a method with a result must include it.
  */
 export interface ScheduledDecorator {
   /** With `experimentalDecorators`, for a method without a result. */
@@ -53,7 +53,7 @@ export interface ScheduledDecorator {
  * combine it with `@Cron` or `@Interval` from `@nestjs/schedule`, in either order, or call the method yourself.
  *
  * The decorated method resolves to the result of the method, or to a Refusal if it did not run here, for example
- * `already-done` if another instance has run in this period. It rejects with the error that the method throws,
+ * `already-done` if another instance has run it in this period. It rejects with the error that the method throws,
  * unchanged; see `scheduled`.
  *
  * @param name  the name of the job, 1 to 512 bytes

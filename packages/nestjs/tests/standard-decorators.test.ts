@@ -100,5 +100,5 @@ test("with two applications, an instance that Nest did not create is refused", a
 
 test("a class that does not say where the lease goes is refused when it is defined", () => {
   const context = { kind: "method", name: "close", static: false } as ClassMethodDecoratorContext;
-  expect(() => Locked({ name: "a" })(async () => {}, context)).toThrow("the method must get its lease");
+  expect(() => Locked({ name: "a" })(async () => {}, context)).toThrow("the method needs its lease to detect a loss");
 });

@@ -3,8 +3,8 @@
  * instance to acquire the marker of the fire runs it.
  *
  * The marker is a mutex named after the key of the fire. It is acquired for `ttlMs` and never released: it outlives the
- * run, `close` and the process. It has the guarantees of any grant. A run also holds a permit of the semaphore that is
- * named after the coordinator. The permit is renewed while the run continues, so it shows which runs are alive.
+ * run, `close` and the process. It gives the same guarantees as any grant. A run also holds a permit of the semaphore
+ * that is named after the coordinator. The permit is renewed while the run continues, so it shows which runs are alive.
  */
 import { createHash } from "node:crypto";
 import type { Refusal, RunCounts } from "@holdfast/recipes";
@@ -15,9 +15,9 @@ import { checkKnown, checkWhole, delay, internalsOf, type Session } from "holdfa
 /** Options of `runCoordinator`. */
 export interface RunCoordinatorOptions {
   /**
-   * The name of the coordinator, under which its fires and its history are stored. A semaphore with this name has
-   * one permit in use for each current run. Services whose tasks have the same names need different coordinator names. 1
-   * to 255 bytes.
+   * The name of the coordinator, under which its fires and its history are stored. A semaphore with this name has one
+   * permit in use for each current run. Services whose tasks have the same names need different coordinator names. 1 to
+   * 255 bytes.
    * @default "node-cron"
    */
   readonly name?: string | undefined;
@@ -130,7 +130,7 @@ class Coordinator implements RedisRunCoordinator {
       this.#log.started(run);
       return true;
     } catch (error) {
-      // The scheduler must see no error, not even one that is not a refusal.
+      // node-cron must never see an error, not even one that is not a refusal.
       const refusal: Refusal = refusalOf(error) ?? { outcome: "refused", reason: "unavailable", ...asError(error) };
       // The marker is never released, so a fire that is held stays taken.
       this.#log.skipped(String(key), refusal.reason === "held" ? { ...refusal, reason: "already-done" } : refusal);
@@ -171,7 +171,7 @@ class Coordinator implements RedisRunCoordinator {
       return await this.#holdfast.semaphore(this.#name, { permits: PERMITS }).acquire(wish);
     } catch (error) {
       if (error instanceof PausedError) throw error;
-      // This instance has set the marker, so no other instance starts this run. It runs without the permit.
+      // This instance holds the marker, so no other instance runs the fire. Run it without a permit.
       return undefined;
     }
   }

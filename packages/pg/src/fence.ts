@@ -1,9 +1,9 @@
 /**
- * Fencing with a table that has one row per resource, the mark. The transaction that writes raises the mark with its
- * first statement.
+ * Fencing with a table that has one row per resource, called its mark. A transaction that writes raises the mark with
+ * its first statement.
  *
- * The row stays locked until that transaction ends. So of two holders, one completes everything from its mark to its
- * commit before the other can pass its mark. If the older holder comes second, its token is rejected.
+ * The row stays locked until that transaction ends. So of two holders, one commits before the other can raise the mark.
+ * If the older holder comes second, its token is rejected.
  */
 
 import type { FencingLease } from "@holdfast/recipes";
@@ -41,8 +41,8 @@ export function fenceTableSql(table: string = TABLE): string {
 }
 
 /**
- * Rejects unless this lease is the latest holder that the resource has seen. If it resolves, the resource rejects
- * earlier holders from then on.
+ * Rejects unless this lease belongs to the latest holder that the resource has seen. If it resolves, the resource
+ * rejects earlier holders from then on.
  *
  * Call it as the first statement of the transaction, before any read, because a holder must not decide on data that is
  * older than its mark. The row of the resource stays locked until the transaction ends.
@@ -77,10 +77,15 @@ export async function fence(
     [resource, fencing.name, String(fencing.token)],
   );
   if (rowsOf(raised).length > 0) return;
-  // The rejected insert has locked the existing row, so the row is unchanged.
+  // The insert returned no row but locked the existing one, so that row cannot have changed since.
   const [mark] = rowsOf(await tx.query(`select lock, token from ${name} where resource = $1`, [resource]));
+  const why = "Roll back, and check the table for triggers, rules and row-level security.";
+  if (mark === undefined)
+    throw new Error(`The table ${table} has no row for ${show(resource)} after the insert. ${why}`);
   refuseBy(markIn(mark), resource, fencing);
-  throw new Error(`${table} refused ${resource} and then accepted it; does the table have a trigger or a rule?`);
+  throw new Error(
+    `The table ${table} did not record token ${fencing.token} of ${show(fencing.name)} for ${show(resource)}, although it has no later token. ${why}`,
+  );
 }
 
 function checkTransaction(tx: unknown): void {
@@ -113,7 +118,7 @@ function quoted(table: unknown): string {
   if (typeof table !== "string") throw new TypeError(`table must be a name such as holdfast_fence; got ${show(table)}`);
   if (!/^\w{1,63}(?:\.\w{1,63})?$/.test(table)) {
     throw new RangeError(
-      `table must be a name of letters, digits and _, with its schema before a dot; got ${show(table)}`,
+      `table must be a name of letters, digits and _, 1 to 63 of them, optionally after a schema and a dot; got ${show(table)}`,
     );
   }
   return table

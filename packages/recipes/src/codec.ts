@@ -14,7 +14,7 @@ export interface Codec {
   decode(text: string): unknown;
 }
 
-/** Marks a special value: an object with a single property, whose name begins with this character. */
+/** Marks a special value, which is encoded as an object with one property whose name begins with this character. */
 const TAG = "$";
 
 /**
@@ -30,8 +30,8 @@ export const jsonCodec: Codec = {
 };
 
 /**
- * @param path  the objects that contain the value. One set for all levels, because a copy for each would cost quadratic
- *              time
+ * @param path  the objects that contain the value. All levels share one set, because copying it for each level would
+ *              take quadratic time
  */
 function toJson(value: unknown, path: Set<object>): unknown {
   switch (typeof value) {
@@ -53,7 +53,7 @@ function toJson(value: unknown, path: Set<object>): unknown {
       return json;
     }
     default:
-      throw new TypeError(`a ${typeof value} cannot be encoded: ${show(value)}`);
+      throw new TypeError(`a ${typeof value} cannot be encoded`);
   }
 }
 
@@ -115,10 +115,10 @@ function fromTag(tag: string, content: unknown): { readonly value: unknown } | u
   }
 }
 
-/** @throws TypeError  `codec` lacks the functions `encode` and `decode` */
-export function checkCodec(codec: Codec): Codec {
+/** @throws TypeError  `codec` lacks the functions `encode` and `decode`; the message names the option */
+export function checkCodec(codec: Codec, option = "codec"): Codec {
   if (typeof codec?.encode !== "function" || typeof codec.decode !== "function") {
-    throw new TypeError(`codec must have encode and decode; got ${show(codec)}`);
+    throw new TypeError(`${option} must be an object with the functions encode and decode; got ${show(codec)}`);
   }
   return codec;
 }

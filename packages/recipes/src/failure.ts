@@ -1,4 +1,4 @@
-/** Stores errors on the server, for callers in other processes. */
+/** Encodes errors for storage on the server, where callers in other processes read them. */
 import { jsonCodec } from "./codec.js";
 
 const TEXT_MAX = 500;

@@ -20,11 +20,11 @@ export interface Refusal {
   readonly outcome: "refused";
   /** Why the work did not run. */
   readonly reason: RefusalReason;
-  /** For `held` the current holder, for `already-done` the one that ran; absent if the server did not say. */
+  /** For `held`, the current holder; for `already-done`, the holder that ran; absent if the server did not say. */
   readonly holder?: Holder | undefined;
   /** Server time at which the hold, the pause or the earlier run began, in milliseconds since 1970. */
   readonly sinceAtMs?: number | undefined;
-  /** Milliseconds until the reason may end, if known: the remaining time of a lease, pause, grace period or period. */
+  /** Milliseconds until the lease, pause, grace period or period behind the refusal ends, if known. */
   readonly leaseLeftMs?: number | undefined;
   /** The label of the holder or of the pause. */
   readonly label?: string | undefined;

@@ -7,7 +7,7 @@
  * | `holdfast:run:ended` | when a run ends in this process |
  * | `holdfast:run:skipped` | when this process is called and does not run; `reason` says why |
  *
- * The leases of the runs also appear on the channels of locks.
+ * The leases of runs are also published on the channels for locks.
  */
 import { type Channel, channel } from "node:diagnostics_channel";
 import type { Refusal, RefusalReason } from "./refusal.js";

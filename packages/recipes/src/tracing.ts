@@ -35,7 +35,7 @@ export interface LeadTrace {
 }
 
 /**
- * How a call of a cache ended.
+ * How a call of `Cache.get` ended.
  *
  * - `fresh`, `stale`: the value was in the cache
  * - `loaded`: the caller's loader returned the value under the lease

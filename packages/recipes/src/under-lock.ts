@@ -37,7 +37,7 @@ export type UnderLock<Value> =
   /** Nothing was acquired, and the work was not called. `error` is the error of the acquire. */
   | { readonly ran: false; readonly error: unknown };
 
-/** The work ended, but its lease was lost before that. The work may have overlapped with that of another holder. */
+/** The work ended, but its lease was lost before that. The work may have overlapped with another holder's. */
 export class WorkLostError extends LeaseLostError {
   override readonly name: string = "WorkLostError";
 
@@ -54,7 +54,11 @@ export class WorkLostError extends LeaseLostError {
       readonly value: unknown;
     },
   ) {
-    super(lockName, facts);
+    super(
+      lockName,
+      facts,
+      " The work ended after that, so it may have overlapped with another holder's. Its result is in error.value.",
+    );
     this.value = facts.value;
   }
 }
@@ -91,8 +95,8 @@ export async function runUnder<Value>(
 }
 
 /**
- * Returns the loss after the work returned. If the server did not reply to the release, that is a loss only if the
- * lease is over.
+ * Returns the loss if the lease was lost, for work that has returned. A release that got no reply counts as a loss only
+ * if the lease is over.
  */
 function lossOf(error: unknown, lease: Lease): LeaseLostError | undefined {
   if (error instanceof LeaseLostError) return error;

@@ -142,7 +142,12 @@ describe("a term ends", () => {
     const error = await leading.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(WorkLostError);
     expect(error).toBeInstanceOf(LeaseLostError);
-    expect(error).toMatchObject({ value: 7, reason: "force-released", token });
+    expect(error).toMatchObject({
+      value: 7,
+      reason: "force-released",
+      token,
+      message: expect.stringMatching(/ is over: it was force-released.* Its result is in error\.value\.$/),
+    });
   });
 
   test("when its lease is lost: work that the signal aborts causes no second error", async () => {

@@ -253,7 +253,13 @@ describe("a Holdfast that closes", () => {
     await settle.reached;
     const error = await first.ended.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(OnceUnrecordedError);
-    expect(error).toMatchObject({ value: "first", mayHaveRun: true });
+    expect(error).toMatchObject({
+      value: "first",
+      mayHaveRun: true,
+      message: expect.stringMatching(
+        /^The work for ".+" ended, but its result may not be recorded \(".+"\)\. The result is in/,
+      ),
+    });
     settle.release();
     expect(await closed).toMatchObject({ released: [], unsettled: [{ kind: "once", name: `/${key}` }] });
   });

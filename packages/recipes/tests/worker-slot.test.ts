@@ -123,7 +123,8 @@ describe("the number of slots", () => {
     const error = await take(undefined, { waitMs: 0 }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(SlotsTakenError);
     expect(error).toBeInstanceOf(AcquireTimeoutError);
-    const { holders, code, waitMs } = error as SlotsTakenError;
+    const { holders, code, waitMs, message } = error as SlotsTakenError;
+    expect(message).toMatch(/^All numbers of ".+" are taken\./);
     expect([code, waitMs]).toEqual(["ERR_LOCK_ACQUIRE_TIMEOUT", 0]);
     expect(new Set(holders.flatMap((holder) => holder.slots))).toEqual(new Set([0, 1, 2]));
     expect(holders.map(({ label, pid }) => [label, pid])).toEqual(slots.map(() => ["id maker", process.pid]));

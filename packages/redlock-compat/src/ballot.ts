@@ -14,7 +14,7 @@ export interface ScriptText {
   readonly hash: string;
 }
 
-/** What is sent to each server. */
+/** The operation that is sent to each server. */
 export interface Operation {
   readonly script: ScriptText;
   readonly resources: readonly string[];
@@ -60,7 +60,7 @@ export function quorumOf({ size }: ReadonlySet<Client>): number {
  * Runs one attempt.
  *
  * @param onError  called for each vote against
- * @param earlier  replies to an earlier operation; each server gets this one after it has replied to that one
+ * @param earlier  replies to an earlier operation; each server gets this operation after its reply to the earlier one
  */
 export function ballot(
   clients: ReadonlySet<Client>,
@@ -119,7 +119,12 @@ export function ballot(
   });
 }
 
-/** Resolves to the token, if any. @throws ResourceLockedError  the server refused @throws Error  the server did not reply */
+/**
+ * Resolves to the token, if any.
+ *
+ * @throws ResourceLockedError  the server refused
+ * @throws Error  the server did not reply
+ */
 async function vote(asked: Promise<unknown>, { resources, timeoutMs }: Operation): Promise<number | undefined> {
   const reply = await within(timeoutMs, asked);
   const [code, token] = Array.isArray(reply) ? (reply as unknown[]) : [reply];

@@ -3,7 +3,10 @@
  */
 import type { ExecutionStats } from "./votes.js";
 
-/** A server did not apply an operation to all resources: at least one of them is locked with another value, or not locked. */
+/**
+ * A server did not apply an operation to all resources: at least one of them is locked with another value, or not
+ * locked.
+ */
 export class ResourceLockedError extends Error {
   override readonly message: string;
 

@@ -24,7 +24,7 @@ const CLEANUP_MS = 1_000;
 const MOST_ATTEMPTS = 1_000;
 const NO_QUORUM = "The operation was unable to achieve a quorum during its retry window.";
 
-/** The signal of `using`. It aborts when the lock may end or is lost; `error` is then the reason. */
+/** The signal of `using`. It aborts when the lock may have ended or is lost; `error` is then the reason. */
 export type RedlockAbortSignal = AbortSignal & {
   error?: Error;
 };
@@ -43,7 +43,7 @@ export class Lock {
   /** The random text stored under each resource. */
   readonly value: string;
   readonly attempts: ReadonlyArray<Promise<ExecutionStats>>;
-  /** Until when the lock is valid, in ms since 1970; 0 after it has ended. */
+  /** When the lock's validity ends, in ms since 1970; 0 after it has ended. */
   expiration: number;
   /**
    * Increases with every lock that this package grants on one of the resources, so that a protected resource can
@@ -103,9 +103,9 @@ export default class Redlock extends EventEmitter {
   };
 
   /**
-   * @param clients   one client of ioredis for each independent server or cluster; you close them, or call `quit`
+   * @param clients   one ioredis client for each independent server or cluster; you close them, or call `quit`
    * @param settings  defaults of all operations
-   * @param scripts   custom scripts, or functions that change the defaults; locks have no tokens then
+   * @param scripts   custom scripts, or functions that change the defaults; then locks have no tokens
    * @throws Error    there is no client
    */
   constructor(
@@ -247,7 +247,7 @@ export default class Redlock extends EventEmitter {
    * The signal aborts at the latest when the lock's validity is over, whether or not servers reply.
    *
    * @returns the routine's value
-   * @throws the routine's error, in any case
+   * @throws the routine's error, even if the release also fails
    * @throws ExecutionError  the resources could not be locked, or were lost while the routine ran
    */
   async using<T>(
@@ -302,10 +302,10 @@ export default class Redlock extends EventEmitter {
   }
 }
 
-/** A lock that is extended whenever little of its validity is left. */
+/** A lock that is extended when little of its validity is left. */
 interface Kept {
   readonly signal: RedlockAbortSignal;
-  /** Ends the extensions. Returns the lock as it is now. */
+  /** Stops extending the lock. Returns the current lock. */
   stop(): Lock;
 }
 
@@ -403,7 +403,8 @@ function hasTokens({ clients, scripts: { acquireScript, extendScript, releaseScr
 }
 
 /**
- * The operation of a script on resources, without its arguments. A resource that is named twice is locked once.
+ * Returns the operation that runs a script on resources, without its arguments. A resource that is named twice is
+ * locked once.
  *
  * @throws ExecutionError  invalid resources: as in the original, each server votes against, and there is no retry
  */
@@ -441,12 +442,12 @@ function keyPrefixOf({ clients }: Redlock): string {
   return typeof prefix === "string" ? prefix : "";
 }
 
-/** The key of a resource's last token. It is in the slot of the resource, whatever prefix the client puts before both. */
+/** The key of a resource's last token. It is in the resource's slot, whatever prefix the client adds to both keys. */
 function fenceOf(redlock: Redlock, resource: string): string {
   return `${mappedKeys("hf", "redlock-compat", `${keyPrefixOf(redlock)}${resource}`).base}:fence`;
 }
 
-/** The channels of resources. A channel contains no space, because they are sent separated by spaces. */
+/** The channels of resources. They contain no spaces, because the script gets them separated by spaces. */
 function channelsOf(redlock: Redlock, resources: readonly string[]): string[] {
   const prefix = keyPrefixOf(redlock);
   return resources.map((resource) => `hf:redlock-compat:${withoutSpaces(`${prefix}${resource}`)}`);

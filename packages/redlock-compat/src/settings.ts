@@ -24,7 +24,7 @@ const DEFAULTS: Settings = {
   automaticExtensionThreshold: 500,
 };
 
-/** Returns `base` with the numbers of `changes`. Anything else in `changes` is ignored, such as an option that is undefined. */
+/** Returns `base` with the numbers in `changes` applied. Ignores any other value in `changes`, such as undefined. */
 export function merged(changes: Partial<Settings> | undefined, base: Settings = DEFAULTS): Settings {
   const pick = (name: keyof Settings): number => {
     const value: unknown = changes?.[name];

@@ -16,8 +16,8 @@ export function after(delayMs: number, callback: () => void): () => void {
 }
 
 /**
- * Until when a lock is valid, on two clocks: the wall clock may be set back, and the monotonic clock may stop in a
- * suspended host.
+ * The end of a lock's validity, on two clocks, because the wall clock can be set back, and the monotonic clock can stop
+ * while the host is suspended.
  */
 export interface Deadline {
   readonly monotonicMs: number;

@@ -1,10 +1,10 @@
 /**
  * Wakes waiters when a lock is released, so that they do not sleep until their next attempt.
  *
- * A release publishes on the channel of each resource. Only instances of this package publish; the release of an
- * original instance is noticed by the next regular attempt. If several waiters in this process want the same
- * resources, a message wakes the one that has waited longest. All of this is best effort: without a subscription,
- * waiters poll as in the original.
+ * A release publishes on the channel of each resource. Only instances of this package publish. Waiters notice a release
+ * by an original instance at their next regular attempt. If several waiters in this process want the same resources, a
+ * message wakes the one that has waited longest. All of this is best effort: without a subscription, waiters poll as in
+ * the original.
  */
 import { storeFor } from "holdfast/internal";
 import { quorumOf } from "./ballot.js";
@@ -29,10 +29,10 @@ interface Channel {
 
 /** One store for each client, which all instances share. It is closed when the owner has closed the client. */
 const stores = new WeakMap<Client, ReturnType<typeof storeFor>>();
-/** The wakes of each set of clients, by the first of them, so that instances for the same servers share their waiters. */
+/** All wakes, by the first client of their set, so that instances for the same servers share their waiters. */
 const shared = new WeakMap<Client, Wakes[]>();
 
-/** The wakes of instances on these servers. */
+/** Returns the wakes that all instances on these servers share. */
 export function wakesOf(clients: ReadonlySet<Client>): Wakes {
   const [first] = clients as ReadonlySet<Client> & Iterable<Client>;
   if (first === undefined) throw new Error("no clients");
@@ -45,7 +45,7 @@ export function wakesOf(clients: ReadonlySet<Client>): Wakes {
   return wakes;
 }
 
-/** Waiters for locks on one set of servers. Subscriptions open with the first waiter of a channel and close with the last. */
+/** Waiters for locks on one set of servers. Each channel is subscribed to only while it has waiters. */
 export class Wakes {
   readonly #clients: ReadonlySet<Client>;
   readonly #quorum: number;
@@ -66,7 +66,7 @@ export class Wakes {
     for (const name of names) {
       const channel = this.#channels.get(name) ?? this.#open(name);
       channel.waiters.add(waiter);
-      // A lock that was released before its channel was subscribed is free now.
+      // The lock may have been released before the subscription began, so wake the waiter to try again.
       void Promise.all(channel.subscriptions).then((all) => {
         if (all.filter((one) => one !== undefined).length >= this.#quorum) waiter.wake();
       });

@@ -12,7 +12,7 @@ export interface Definition {
   /** The name of the metric in OpenTelemetry. Other libraries derive theirs from it. */
   readonly name: string;
   readonly help: string;
-  /** `s` for seconds, `1` for a flag, or the counted thing in braces, for example `{lease}`. */
+  /** `s` for seconds, `1` for a flag, or the item that is counted, in braces, for example `{lease}`. */
   readonly unit: string;
   readonly label?: "outcome" | "reason" | undefined;
 }

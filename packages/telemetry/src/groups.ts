@@ -9,7 +9,7 @@ import { checkWhole, show } from "holdfast/internal";
 export interface GroupOptions {
   /**
    * Returns the group of a lock name. It must map all names to a small number of groups, and must always return the
-   * same group for a name. It must be fast because it is called for every event of a lock.
+   * same group for a name. It must be fast because it is called for every lock event.
    * @default {@link groupOf}, which replaces everything that looks like an id with `*`
    */
   readonly group?: ((lockName: string) => string) | undefined;
@@ -96,7 +96,7 @@ export class Groups {
     if (!this.#hasWarned) {
       this.#hasWarned = true;
       emitWarning(
-        `The names of locks fall into more than ${this.#groupsMax} groups, such as ${show(group)}: all further ones are counted as "${REST}". Pass a function \`group\` that maps names to fewer groups, or a larger \`groupsMax\`.`,
+        `Lock names form more than ${this.#groupsMax} groups; names in further groups, such as ${show(group)}, count as "${REST}" in metrics. Pass a function \`group\` that forms fewer groups, or a larger \`groupsMax\`.`,
         { type: "HoldfastWarning", code: "HOLDFAST_TELEMETRY_GROUPS" },
       );
     }

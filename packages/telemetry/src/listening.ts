@@ -19,7 +19,7 @@ export function listen(handlers: Handlers): () => void {
   const listeners = Object.entries(handlers).map(([name, handle]) => {
     const listener = (message: unknown): void => {
       try {
-        handle(message as never); // what that channel publishes
+        handle(message as never); // each handler takes what its channel publishes
       } catch (error) {
         if (hasWarned) return;
         hasWarned = true;

@@ -45,7 +45,7 @@ export class LockMeter {
   readonly #groups: Groups;
   /** One object for each set of labels, so that labels can be map keys. */
   readonly #labels = new Map<string, Labels>();
-  /** Counters and groups of things that are not locks and whose zeros were already reported. */
+  /** The keys of `#labelsBeside` (a counter and a group) whose zeros were already reported. */
   readonly #shown = new Set<string>();
   readonly #calls = new OpenCalls<Labels>(() => {});
   readonly #held = new Map<string, Held>();
@@ -167,8 +167,8 @@ export class LockMeter {
     const held = this.#held.get(idOf(event));
     this.#sink.add("releases", labels, 1, event.outcome);
     if (held === undefined) {
-      // A lost hold was already recorded at its loss. Any other unknown hold was taken over from another process, or
-      // granted before the meter started.
+      // A lost hold was already recorded when it was lost. Any other unknown hold was taken over from another process,
+      // or granted before the meter started.
       if (this.#lostIds.delete(idOf(event))) return;
       if (event.outcome === "released") this.#sink.record("hold", labels, event.heldMs / 1_000, event.outcome);
       return;

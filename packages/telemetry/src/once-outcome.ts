@@ -1,7 +1,7 @@
 import type { UngrantedEvent } from "holdfast";
 
 /**
- * Returns the outcome of a call of `once` that ran nothing here, as the metric reports it. Returns undefined if the
+ * Returns the outcome of a call to `once` that ran nothing here, as the metric reports it. Returns undefined if the
  * call ended for a reason that the metric does not count, such as an abort or a server that did not reply.
  */
 export function onceOutcome({ outcome, error }: UngrantedEvent, hasWaited: boolean): string | undefined {

@@ -1,4 +1,4 @@
-/** Tracks the acquire calls that have begun but not ended, and which of them wait. */
+/** Tracks the acquire calls that have begun but not ended, and which of them are waiting. */
 import type { AcquireEvent, WaitEvent } from "holdfast";
 
 /** Tracks open acquire calls, and keeps a value for each. */

@@ -1,4 +1,4 @@
-/** Events of things that are not locks. Each type has only the fields that the metrics use. */
+/** Events that do not come from locks. Each type has only the fields that the metrics use. */
 
 /** A request that an HTTP integration has answered. */
 export interface RequestEvent {

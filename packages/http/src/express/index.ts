@@ -14,15 +14,15 @@ export { onceKeyOf } from "../fingerprint.js";
 export type { IdempotencyOptions } from "../options.js";
 
 /**
- * Returns middleware for routes whose POST and PATCH requests must not be handled twice. Requests with other methods pass
- * through. Put it after the body parser and the authentication, and before the handler, for example
+ * Returns middleware for routes whose POST and PATCH requests must not be handled twice. Requests with other methods
+ * pass through. Put it after the body parser and the authentication, and before the handler, for example
  * `app.post("/payments", idempotency(holdfast, options), handler)`.
  *
- * The handler handles the first request with a key. Its response is recorded and then sent. Later requests with the key
+ * The first request with a key goes to the handler. Its response is recorded and then sent. Later requests with the key
  * get the recorded response with `Idempotency-Replayed: true`. Refused requests get `application/problem+json`.
  *
- * The process may still crash between an effect and its record. So pass `leaseOf(request)?.token` to the storage that
- * you write to, or the key to the services that you call.
+ * The process may still crash after the handler has had an effect and before the response is recorded. So pass
+ * `leaseOf(request)?.token` to the storage that you write to, or the key to the services that you call.
  *
  * @throws TypeError, RangeError  invalid argument
  * @throws UnsupportedError       the Holdfast uses several independent servers

@@ -26,11 +26,11 @@ export type { IdempotencyOptions } from "../options.js";
  * `app.post("/payments", { preHandler: idempotency(holdfast, options) }, handler)`. Requests with other methods pass
  * through.
  *
- * The handler handles the first request with a key. Its response is recorded and then sent. Later requests with the key
+ * The first request with a key goes to the handler. Its response is recorded and then sent. Later requests with the key
  * get the recorded response with `Idempotency-Replayed: true`. Refused requests get `application/problem+json`.
  *
- * The process may still crash between an effect and its record. So pass `leaseOf(request)?.token` to the storage that
- * you write to, or the key to the services that you call.
+ * The process may still crash after the handler has had an effect and before the response is recorded. So pass
+ * `leaseOf(request)?.token` to the storage that you write to, or the key to the services that you call.
  *
  * @throws TypeError, RangeError  invalid argument
  * @throws UnsupportedError       the Holdfast uses several independent servers
@@ -57,7 +57,7 @@ export function idempotency<
       next: (error) => done(error as Error | undefined),
       answer({ status, headers, body }) {
         const answer = reply.code(status).headers(grouped(headers));
-        // Sends undefined for an empty body, because Fastify adds a content type to a body without one.
+        // Sends undefined for an empty body, because Fastify would add a content type to an empty buffer.
         void answer.send(body.length === 0 ? undefined : Buffer.from(body));
       },
     });

@@ -16,11 +16,11 @@ export type { IdempotencyOptions } from "../options.js";
  * Returns middleware for routes whose POST and PATCH requests must not be handled twice, for example
  * `app.post("/payments", idempotency(holdfast, options), handler)`. Requests with other methods pass through.
  *
- * The handler handles the first request with a key. Its response is recorded and then sent. Later requests with the key
+ * The first request with a key goes to the handler. Its response is recorded and then sent. Later requests with the key
  * get the recorded response with `Idempotency-Replayed: true`. Refused requests get `application/problem+json`.
  *
- * The process may still crash between an effect and its record. So pass `leaseOf(c)?.token` to the storage that you
- * write to, or the key to the services that you call.
+ * The process may still crash after the handler has had an effect and before the response is recorded. So pass
+ * `leaseOf(c)?.token` to the storage that you write to, or the key to the services that you call.
  *
  * @throws TypeError, RangeError  invalid argument
  * @throws UnsupportedError       the Holdfast uses several independent servers
@@ -49,7 +49,7 @@ export function idempotency(holdfast: Holdfast, options: IdempotencyOptions<Cont
         if (verdict.mark !== undefined) c.header("idempotency-status", verdict.mark);
         return;
       case "send":
-        // Clears the response first, because otherwise Hono adds its headers to the new one.
+        // Clears the response first. Otherwise Hono would add the old headers to the new response.
         c.res = undefined;
         c.res = taking?.release(verdict.mark);
         return;
@@ -105,7 +105,7 @@ async function bodyOf(c: Context, bytesMax: number): Promise<RequestBody> {
   if (CACHED.some((kind) => bodyCache[kind] !== undefined)) return bytes(await c.req.arrayBuffer());
   if (!raw.bodyUsed) return await peek(raw, bytesMax);
   throw new Error(
-    "The body was read before idempotency(), and its content is no longer known; read it with c.req.json() or c.req.text(), or set the option fingerprint",
+    "The body was read before idempotency() and not kept, so it cannot be compared: read it with c.req.json() or c.req.text(), or set the option fingerprint",
   );
 }
 

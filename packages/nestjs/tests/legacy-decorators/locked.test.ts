@@ -346,7 +346,7 @@ describe("a class is refused", () => {
         async close(): Promise<void> {}
       }
       return Forgetful;
-    }).toThrow(/@Locked on close: the method must get its lease/);
+    }).toThrow(/@Locked on close: the method needs its lease to detect a loss/);
   });
 
   test("that specifies its lease or its lock twice", () => {
@@ -443,7 +443,7 @@ describe("a class is refused", () => {
 
   test("whose method is called without its instance", async () => {
     const { count } = await appWith([Invoices]);
-    await expect(count()).rejects.toThrow("count is locked and was called without its instance");
+    await expect(count()).rejects.toThrow("count has @Locked or @Scheduled and was called without its instance");
   });
 
   test("as an instance that Nest did not create", async () => {

@@ -124,7 +124,9 @@ describe("a leading method", () => {
     await start(Failing, { log: () => {}, warn: () => {}, error });
     await vi.waitFor(() => expect(runs).toBeGreaterThan(1), eventually);
     const said = error.mock.calls.map((words) => words.join(" ")).join("\n");
-    expect(said).toContain(`Failing.lead failed as the leader of ${name}`);
+    expect(said).toContain(
+      `Failing.lead stopped leading, or was not elected, in the election "${name}". Holdfast tries again in 1000 ms.`,
+    );
     expect(said).toContain("no route to the feed");
   });
 
@@ -134,7 +136,7 @@ describe("a leading method", () => {
       @Leading("scheduler", { noLease: true })
       async lead(): Promise<void> {}
     }
-    await expect(start(PerRequest)).rejects.toThrow("@Leading on PerRequest.lead: its class has one instance per");
+    await expect(start(PerRequest)).rejects.toThrow("@Leading on PerRequest.lead: the class must have one instance");
   });
 
   test("is refused in a class that is instantiated twice when the application starts", async () => {
@@ -156,7 +158,7 @@ describe("a leading method", () => {
     [{ leaseMs: 1, noLease: true }, "leaseMs"],
     [{ signal: AbortSignal.abort(), noLease: true }, "signal"],
     [{ noLease: true, unknown: 1 }, "unknown"],
-    [{}, "the method must get its lease"],
+    [{}, "the method needs its lease to detect a loss"],
   ])("is refused with an invalid option when the class is defined: %o", (options, message) => {
     expect(() => {
       class Wrong {
@@ -244,7 +246,7 @@ describe("a scheduled method", () => {
     [{ noLease: true }, "everyMs"],
     [{ everyMs: 1, noLease: true }, "everyMs"],
     [{ everyMs: 60_000, signal: AbortSignal.abort(), noLease: true }, "signal"],
-    [{ everyMs: 60_000 }, "the method must get its lease"],
+    [{ everyMs: 60_000 }, "the method needs its lease to detect a loss"],
   ])("is refused with an invalid option when the class is defined: %o", (options, message) => {
     expect(() => {
       class Wrong {

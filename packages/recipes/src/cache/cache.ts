@@ -2,9 +2,9 @@
  * A cache shared by processes that loads each value once: the first caller that finds no value loads it under a lease,
  * and all other callers, in this process and elsewhere, get that value.
  *
- * The lease saves loads; it does not guarantee mutual exclusion. When in doubt, a value is loaded twice, which wastes
- * work but does no harm. The only guarantee is that an old value never replaces a newer one. The script that fills the
- * entry enforces it.
+ * The lease saves loads; it does not guarantee mutual exclusion. A value may be loaded twice, which wastes work but
+ * does no harm. The only guarantee is that an old value never replaces a newer one. The script that fills the entry
+ * enforces this guarantee.
  */
 import type { Holdfast } from "holdfast";
 import { internalsOf, type Session } from "holdfast/internal";
@@ -20,9 +20,9 @@ import { CacheProtocol } from "./protocol.js";
 /** Options of `Cache.get`. */
 export interface CacheGetOptions extends WaitOptions {
   /**
-   * Longest wait for a load in another process. After that, this process loads the value itself, at most once at a
-   * time, and does not store it. A load in this process is always awaited. Milliseconds, 0 or more; Infinity waits
-   * forever.
+   * Longest wait for a load in another process. After that, this process loads the value itself, with one load at a
+   * time, and does not store it. `waitMs` does not limit the wait for a load in this process. Milliseconds, 0 or more;
+   * Infinity waits forever.
    * @default 10_000
    */
   readonly waitMs?: number | undefined;
@@ -30,7 +30,7 @@ export interface CacheGetOptions extends WaitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The flights of each session, by the key of the entry. Caches with the same name share them. */
+/** The flights of each session, by entry key. Caches with the same name share them. */
 const flights = new WeakMap<Session, Map<string, Flight<unknown>>>();
 
 /** A cache shared by processes that loads each value once. Create one for each kind of value and reuse it. */
@@ -64,7 +64,7 @@ export class Cache<Value> {
    * failures, all callers get the last error. If the server does not reply, each process loads the value itself.
    *
    * @param key   1 to 255 bytes
-   * @param load  loads the value; its error is passed on unchanged to its own caller
+   * @param load  loads the value; if it throws, the caller that passed it gets its error unchanged
    * @returns the value. Callers in one process that waited together get the same object, so do not modify it
    * @throws the error that `load` threw here; otherwise one of the following
    * @throws CacheLoadError  loads elsewhere failed `attemptsMax` times
@@ -87,7 +87,7 @@ export class Cache<Value> {
           signal?.throwIfAborted();
           this.#join(name, { load, untilMs, signal, trace, resolve, reject });
         } catch (error) {
-          // A subscriber of the start event has closed this Holdfast or aborted the call.
+          // A subscriber to the start event has closed this Holdfast or aborted the call.
           if (trace !== undefined) trace.outcome = signal?.aborted ? "aborted" : "failed";
           reject(error);
         }
@@ -96,8 +96,8 @@ export class Cache<Value> {
   }
 
   /**
-   * Removes the value of a key. The result of a load that is already running is returned to earlier callers, but not
-   * stored.
+   * Removes the value of a key. A load that is already running does not store its result, but still returns it to
+   * callers in its process that asked before the load began.
    *
    * A `get` that begins after this call has resolved never gets an older value, as long as the server replies.
    *

@@ -28,12 +28,12 @@ export class Callers<Value> {
   readonly #all = new Set<CacheCaller<Value>>();
   readonly #onLastLeft: (reason: unknown) => void;
 
-  /** @param onLastLeft  called with the reason of the last caller's signal when all callers have aborted */
+  /** @param onLastLeft  called when the last remaining caller aborts, with the reason of its signal */
   constructor(onLastLeft: (reason: unknown) => void) {
     this.#onLastLeft = onLastLeft;
   }
 
-  /** The number of callers that still wait. */
+  /** The number of callers that are still waiting. */
   get count(): number {
     return this.#all.size;
   }
@@ -104,7 +104,7 @@ export class Callers<Value> {
     return true;
   }
 
-  /** A loop instead of spread arguments, because there may be more callers than a function accepts arguments. */
+  /** Loops instead of spreading the deadlines into `Math.min`, because functions take a limited number of arguments. */
   #deadline(choose: (one: number, other: number) => number, none: number): number {
     let chosen = none;
     for (const { facts } of this.#all) chosen = choose(chosen, facts.untilMs);

@@ -16,7 +16,7 @@ export class CacheLoadError extends LockError {
   constructor(name: string, failure: KeptFailure) {
     super(
       name,
-      `${quote(name)} was not loaded: the last of several attempts failed with ${quote(failure.name)}: ${quote(failure.message)}; nothing was loaded here; calling again is safe.`,
+      `${quote(name)} was not loaded: the last allowed attempt, in another process, failed with ${quote(failure.name)}: ${quote(failure.message)}. Calling again is safe.`,
     );
     this.failure = failure;
   }

@@ -4,9 +4,9 @@
   KEYS[1] entry    hash, see recipes/cache/look
   ARGV[1] owner    id of the attempt
   ARGV[2] leaseMs  length of the lease, counted from now
-  ARGV[3] keepMs   minimum time that the entry lives from now
+  ARGV[3] keepMs   minimum lifetime of the entry, counted from now
   REPLY   {1}  extended
-          {2}  claimed: another attempt loads, or the entry was invalidated
+          {2}  claimed: another attempt is loading, or the entry was invalidated
           {3}  forgotten: there is no entry
 ]]
 local owner, leaseMs, keepMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])

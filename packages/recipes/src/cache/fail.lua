@@ -1,8 +1,8 @@
 --[[
   recipes/cache/fail: end a load that has failed, and let one waiting process try, or report the error to all.
 
-  If there is a stale value that may still be used, no process waits. Then no new load is granted for a moment, so that
-  a source that is down is not queried without pause. A retry with the same owner gets the same reply.
+  If there is a stale value that may still be used, no process waits. In that case, no new load is granted for pauseMs,
+  so that processes do not keep querying a source that is down. A retry with the same owner gets the same reply.
 
   KEYS[1] entry     hash, see recipes/cache/look
   ARGV[1] owner     id of the attempt

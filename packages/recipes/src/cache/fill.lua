@@ -1,5 +1,5 @@
 --[[
-  recipes/cache/fill: store a loaded value if the entry still waits for this load, and notify waiting processes.
+  recipes/cache/fill: store a loaded value if this load still owns the entry, and notify waiting processes.
 
   If another load took over, or if the entry was invalidated, the token has changed and the script stores nothing. A
   retry with the same owner changes nothing and gets the same reply.

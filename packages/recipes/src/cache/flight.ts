@@ -4,8 +4,8 @@
  * Invariants:
  * - A caller that joins during a load gets its value only if the entry was not invalidated meanwhile.
  * - A load continues while any caller here waits for it.
- * - Each waiting caller has its own deadline. When it passes, this caller loads the value for all, without asking the
- *   server.
+ * - Each waiting caller has its own deadline. When the deadline passes, that caller loads the value for all callers
+ *   here, without asking the server.
  */
 import { ClosedError, StoreError } from "holdfast";
 import { type Hold, type Occupant, type Session, SHORTEST_CALL_MS } from "holdfast/internal";
@@ -20,7 +20,10 @@ import { QueryDelay } from "./query-delay.js";
 import { reload } from "./reload.js";
 import { Subscriber } from "./subscriber.js";
 
-/** Longest time between two queries while subscribed, in milliseconds: a message can be lost with its connection. */
+/**
+ * Longest time between two queries while subscribed, in milliseconds. Queries are repeated because a message can be
+ * lost with its connection.
+ */
 const RECHECK_MS = 5_000;
 /** Longest time between two queries without a subscription, in milliseconds. */
 const POLL_MS = 250;
@@ -51,7 +54,7 @@ export class Flight<Value> implements Occupant {
   #isOutdated = false;
   #failures = 0;
 
-  /** @param onLanded  called when no more callers may join @throws ClosedError */
+  /** @param onLanded  called when no more callers can join @throws ClosedError */
   constructor(place: LoadPlace<Value>, onLanded: (flight: Flight<Value>) => void) {
     this.#place = place;
     this.#session = place.session;
@@ -205,8 +208,8 @@ export class Flight<Value> implements Occupant {
       this.#callers.resolve(of, value, load.isAlone ? "alone" : "loaded");
       this.#callers.resolveOlder(round, value, "joined");
     };
-    // Callers that asked before the load began get its value even if it is not stored, and do not wait for a silent
-    // server.
+    // Callers that asked before the load began get its value even if it is not stored. The timer serves them if the
+    // server does not reply soon.
     const timer = this.#session.runtime.startTimer(serve, SHORTEST_CALL_MS, true);
     const isKept = await load.keep(value, outcome.isNegative);
     timer.cancel();
@@ -256,9 +259,9 @@ export class Flight<Value> implements Occupant {
   #heard(message: string): void {
     const news = parse(message);
     // A load without a lease learns of an invalidation only from this message. A load with a lease learns of it when it
-    // stores.
+    // stores its value.
     if (message === AT_ONCE && this.#load?.isAlone === true) this.#isOutdated = true;
-    // A load under a lease ignores messages, because the reply to its own request decides.
+    // A load under a lease ignores messages, because the reply to its own request is decisive.
     const listens = this.#phase !== "over" && (this.#load === undefined || this.#load.isAlone);
     if (!listens || (news !== undefined && news.token < this.#awaitedToken)) return;
     if (news?.sort === "filled") {
@@ -286,7 +289,7 @@ export class Flight<Value> implements Occupant {
     this.#callers.rejectAll(error);
   }
 
-  /** Ends the flight: no more callers may join, and it sends no more queries. */
+  /** Ends the flight: no more callers can join, and it sends no more queries. */
   #end(): void {
     this.#phase = "over";
     this.#rest.end();

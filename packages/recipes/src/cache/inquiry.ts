@@ -1,6 +1,6 @@
 /**
- * The queries of one flight. They use a claim that is registered with the session, so the flight is notified of
- * reconnects and of the close. A query may grant the load to this claim.
+ * The queries of one flight. They use a claim that is registered with the session, so the session notifies the flight
+ * when a connection is restored and when the Holdfast closes. A query may grant the load to this claim.
  */
 import { StoreError } from "holdfast";
 import { type Claim, type Hold, hold, NOTHING_RUNS, now, type Occupant } from "holdfast/internal";
@@ -49,7 +49,7 @@ export class Inquiry {
    * loading it.
    *
    * @param timeoutMs  time limit for the reply, in milliseconds
-   * @throws StoreError  a grant that may have happened is released, or expires on its own
+   * @throws StoreError  if the load was granted, the grant is released or expires on its own
    */
   async ask(timeoutMs: number): Promise<Answer> {
     const { session, protocol } = this.#place;

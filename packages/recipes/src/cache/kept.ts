@@ -3,7 +3,7 @@ import { decodeFailure } from "../failure.js";
 import { CacheLoadError } from "./errors.js";
 import type { LoadPlace } from "./load.js";
 
-/** Decodes a value; undefined if there is no text or this version of the program cannot decode it. */
+/** Decodes a value. Returns undefined if there is no text or if this version of the program cannot decode it. */
 export function valueIn<Value>(
   { options }: LoadPlace<Value>,
   text: string | undefined,

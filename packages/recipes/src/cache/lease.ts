@@ -27,8 +27,8 @@ export class LoadLease {
   /**
    * Checks that the lease is still held. Does nothing if the value is loaded without a lease.
    *
-   * @throws LeaseLostError  the lease expired, another process loads the value, or it was invalidated; the value from
-   *                         this load is probably not stored
+   * @throws LeaseLostError  the lease expired, another process is loading the value, or the entry was invalidated; the
+   *                         value from this load is probably not stored
    */
   assertHeld(): void {
     this.#lease?.assertHeld();

@@ -7,7 +7,7 @@ import { AGAIN, ALONE, failed, filled } from "./messages.js";
 import type { ResolvedCache } from "./options.js";
 import type { CacheProtocol } from "./protocol.js";
 
-/** The entry that is loaded, and the options of its cache. */
+/** The entry to load, and the options of its cache. */
 export interface LoadPlace<Value> {
   readonly session: Session;
   readonly protocol: CacheProtocol;
@@ -19,7 +19,10 @@ export type LoadOutcome<Value> =
   | { readonly ok: true; readonly value: Value; readonly isNegative: boolean }
   | { readonly ok: false; readonly error: unknown };
 
-/** Maximum size of an error that is published with its properties, in bytes. All waiting processes receive it. */
+/**
+ * Maximum size of an error that is published with its properties, in bytes. Limited because all waiting processes
+ * receive the error.
+ */
 const FAILURE_BYTES_MAX = 4_096;
 
 /** One run of a loader. */
@@ -133,8 +136,8 @@ export class Load<Value> {
   }
 
   /**
-   * Tries to release the load, so that processes elsewhere need not wait for the lease. Callers here get their value
-   * anyway.
+   * Tries to release the load, so that other processes need not wait for the lease to expire. Callers here do not wait
+   * for the reply.
    */
   #unanswered(hold: Hold): void {
     const { protocol, session } = this.#place;

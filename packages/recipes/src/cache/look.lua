@@ -8,7 +8,7 @@
                    invalidated
   ARGV[1] owner    id of this attempt
   ARGV[2] leaseMs  length of its lease
-  ARGV[3] keepMs   minimum time that the entry lives from now if the load is granted
+  ARGV[3] keepMs   minimum lifetime of the entry, counted from now, if the load is granted
   REPLY   {0, freshMs, value...}        fresh: the value, which stays fresh for freshMs
           {1, token, value...}          granted: this caller loads; the stale value, if any
           {2, restMs, token, value...}  loading: another caller's lease ends in restMs; the stale value, if any

@@ -1,4 +1,4 @@
-/** The messages to processes that wait for an entry. Each begins with one character for its type. */
+/** The messages to processes that wait for an entry. The first character of each is its type. */
 
 /** The entry was filled: query it. */
 export const READ = "?";
@@ -9,10 +9,10 @@ export const AT_ONCE = "~";
 /** The loaded value is too large or cannot be encoded: load it without a lease. */
 export const ALONE = "/";
 
-/** Maximum size of a value that a message contains, in bytes. */
+/** Maximum size of a value that is sent in a message, in bytes. */
 const SENT_BYTES_MAX = 8_192;
 
-/** Returns the message for a filled entry. It contains the value if that is small enough. */
+/** Returns the message for a filled entry. It contains the value if the value is small enough. */
 export function filled(token: number, text: string): string {
   return Buffer.byteLength(text) <= SENT_BYTES_MAX ? `=${token} ${text}` : READ;
 }
@@ -22,7 +22,7 @@ export function failed(token: number, text: string): string {
   return `!${token} ${text}`;
 }
 
-/** Parses a message with a value or a failure; undefined for any other message. `token` is that of the load. */
+/** Parses a message with a value or a failure; undefined for any other message. `token` is the token of the load. */
 export function parse(
   message: string,
 ): { readonly sort: "filled" | "failed"; readonly token: number; readonly text: string } | undefined {

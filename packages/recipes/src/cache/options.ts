@@ -21,7 +21,8 @@ export interface CacheOptions<Value = unknown> {
   readonly staleMs?: number | undefined;
 
   /**
-   * How long a negative result is fresh; it is never stale. 0 stores none. Whole milliseconds, 0 to 31,536,000,000.
+   * How long a negative result is fresh. A negative result is never stale. With 0, negative results are not stored.
+   * Whole milliseconds, 0 to 31,536,000,000.
    * @default 5_000, or `freshMs` if that is less
    */
   readonly negativeMs?: number | undefined;
@@ -30,8 +31,8 @@ export interface CacheOptions<Value = unknown> {
   readonly isNegative?: ((value: Value) => boolean) | undefined;
 
   /**
-   * Length of the lease of a load, which is renewed. With a shorter lease, the next process takes over sooner after a
-   * crash. Whole milliseconds, 100 to 31,536,000,000.
+   * Length of the lease of a load, which is renewed while the load runs. With a shorter lease, the next process takes
+   * over sooner after a crash. Whole milliseconds, 100 to 31,536,000,000.
    * @default 10_000
    */
   readonly leaseMs?: number | undefined;
@@ -66,7 +67,7 @@ export interface CacheOptions<Value = unknown> {
   /** Converts values to text and back. Values that it cannot encode are not stored. @default jsonCodec */
   readonly codec?: Codec | undefined;
 
-  /** Called with the error of a load in the background, because no caller gets it. */
+  /** Called with the error of a background load, because no caller gets that error. */
   readonly onReloadError?: ((error: unknown, key: string) => void) | undefined;
 }
 

@@ -27,7 +27,7 @@ import { AGAIN, AT_ONCE } from "./messages.js";
  *
  * - `fresh`: `text` is the value
  * - `granted`: the caller must load the value; `text` is the stale value, if any
- * - `loading`: another process holds the load for `restMs` milliseconds more; `text` is the stale value, if any
+ * - `loading`: another process holds the load for `restMs` more milliseconds; `text` is the stale value, if any
  */
 export type CacheReply =
   | { readonly outcome: "fresh"; readonly text: string }
@@ -40,11 +40,11 @@ export type CacheReply =
     };
 
 /**
- * How long an entry outlives the lease of its load. Until then a late load can still fill it, unless another load
- * began.
+ * How long an entry outlives the lease of its load, in milliseconds. During that time, a late load can still fill the
+ * entry, unless another load has begun.
  */
 const KEEP_AFTER_MS = 60_000;
-/** How long no new load is granted after a failure while there is a stale value, in milliseconds. */
+/** How long the server grants no new load after a failed one if there is a stale value, in milliseconds. */
 const PAUSE_MS = 1_000;
 
 /** The protocol of one cache entry. */
@@ -85,7 +85,12 @@ export class CacheProtocol implements LockProtocol {
     }
   }
 
-  /** Stores a value. @returns false if the load no longer belongs to this grant @throws StoreError  it may be stored */
+  /**
+   * Stores a value.
+   *
+   * @returns false if the load no longer belongs to this grant
+   * @throws StoreError  the value may have been stored
+   */
   async fill(
     { claim: { owner }, token }: Grant,
     entry: { readonly text: string; readonly freshMs: number; readonly staleMs: number; readonly message: string },
@@ -98,7 +103,12 @@ export class CacheProtocol implements LockProtocol {
     return reply.outcome === "filled";
   }
 
-  /** Counts a failed load. @returns whether it was the last allowed attempt @throws StoreError  it may be counted */
+  /**
+   * Counts a failed load.
+   *
+   * @returns whether it was the last allowed attempt
+   * @throws StoreError  the failure may have been counted
+   */
   async fail({ claim: { owner } }: Grant, attempts: number, over: string): Promise<boolean> {
     const args = { owner, attempts, pauseMs: PAUSE_MS, channel: this.#channel, again: AGAIN, over };
     const reply = await insist(this.#session, () =>
@@ -107,14 +117,19 @@ export class CacheProtocol implements LockProtocol {
     return reply.outcome === "exhausted";
   }
 
-  /** Releases the load. @returns whether it belonged to `owner` @throws StoreError  it may be released */
+  /** Releases the load. @returns whether it belonged to `owner` @throws StoreError  it may have been released */
   async giveUp(owner: string, message: string, timeoutMs: number): Promise<boolean> {
     const args = { owner, channel: this.#channel, message };
     const reply = await call(this.#caller, recipesCacheLeave, this.#keys, args, timeoutMs);
     return reply.outcome === "left";
   }
 
-  /** Removes the value and revokes a running load. @throws StoreError  it may be invalidated @throws ClosedError */
+  /**
+   * Removes the value and revokes a running load.
+   *
+   * @throws StoreError  the entry may have been invalidated
+   * @throws ClosedError
+   */
   async invalidate(): Promise<void> {
     const request = this.#session.newRequestId(this.name);
     const args = { request, keepMs: KEEP_AFTER_MS, channel: this.#channel, message: AT_ONCE };

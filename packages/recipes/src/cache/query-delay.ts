@@ -19,14 +19,15 @@ export class QueryDelay<Value> {
     this.#onOver = onOver;
   }
 
-  /** Sleeps for `ms` milliseconds. The timer keeps the process alive, because callers wait. */
+  /** Sleeps for `ms` milliseconds. The timer keeps the process alive, because callers are waiting. */
   begin(ms: number): void {
     this.#endsAtMs = this.#runtime.monotonicMs() + ms;
     this.#arm();
   }
 
   /**
-   * Accounts for a new caller whose deadline is `untilMs`. Checks only this caller, because many may join one by one.
+   * Accounts for a new caller whose deadline is `untilMs`. Checks only this deadline, because checking all of them
+   * would be slow when many callers join one by one.
    */
   joined(untilMs: number): void {
     if (untilMs < this.#wakesAtMs) this.#sleep(untilMs);

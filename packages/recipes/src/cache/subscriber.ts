@@ -19,12 +19,12 @@ export class Subscriber {
     this.#onOpen = onOpen;
   }
 
-  /** Whether it is subscribed. */
+  /** Whether the flight is subscribed. */
   get isOpen(): boolean {
     return this.#inbox !== undefined;
   }
 
-  /** Subscribes, unless already subscribed or the store cannot subscribe. If it fails, the next call tries again. */
+  /** Subscribes, unless already subscribed or the store cannot subscribe. If that fails, the next call tries again. */
   open(): void {
     if (this.#inbox !== undefined || this.#isOpening || this.#isDeaf || this.#isClosed) return;
     this.#isOpening = true;

@@ -1,26 +1,30 @@
 --[[
-  recipes/coalesce/acquire: run now if no call runs; otherwise wait, and learn how the wait ended.
+  recipes/coalesce/acquire: run now if no call is running; otherwise wait, and learn how the wait ended.
 
-  A call that arrived before a call that has begun is superseded by it or, if it joins, waits for that run's result.
-  Both are decided by comparing arrivals, not places in the queue. A claim that was removed because its client seemed
-  gone keeps its arrival, so it neither overtakes newer callers nor is forgotten. A retry with the same owner gets the
-  same reply.
+  When a call begins, it supersedes all calls of mode "newest" that arrived before it. Calls of mode "join" that arrived
+  before it get its result. The script compares arrivals, not places in the queue. A claim that was removed because
+  its client seemed gone keeps its arrival, so it neither overtakes newer callers nor is forgotten. A retry with the
+  same owner gets the same reply.
 
   KEYS[1] lock     string, owner of the claim that runs; expires with its lease
   KEYS[2] fence    string, last token issued
-  KEYS[3] waiting  sorted set, owner of a claim of mode "newest" that waits -> arrival, in microseconds, later than all
-                   before
-  KEYS[4] joining  sorted set, owner of a claim of mode "join" that waits -> arrival
-  KEYS[5] run      hash: granted (owner of the claim that runs), at (its arrival), cancel (owner of the claim that asked
-                   it to end); of the last call that began: begun (its token), by (its owner), arrival, covers (claims
-                   of mode "join" that arrived by then get its result), before and beforeBy (arrival and owner of the call
-                   that began before it), back (its token, if it was restored after a failover); of the last run that
-                   others joined: covered, state, value
+  KEYS[3] waiting  sorted set, owner of a waiting claim of mode "newest" -> arrival, in microseconds; each arrival is
+                   later than all earlier ones
+  KEYS[4] joining  sorted set, owner of a waiting claim of mode "join" -> arrival
+  KEYS[5] run      hash with these fields:
+                   - for the claim that runs: granted (its owner), at (its arrival), cancel (owner of the claim that
+                     asked it to end)
+                   - for the last call that began: begun (its token), by (its owner), arrival, covers (claims of mode
+                     "join" that arrived by then get its result), before and beforeBy (arrival and owner of the call
+                     that began before it), back (its token, if it was restored after a failover)
+                   - for the last run that others joined: covered (its covers), state (how it ended), value (its value
+                     or error)
   ARGV[1] owner    id of this claim
   ARGV[2] leaseMs  length of its lease
   ARGV[3] joins    1 for mode "join", 0 for mode "newest"
   ARGV[4] arrival  arrival from an earlier reply; 0 if there was none
-  ARGV[5] ageUs    lower bound for the time since the call should have arrived; 0 if its first request got a reply
+  ARGV[5] ageUs    minimum time since the call would have arrived if no request had been lost, in microseconds; 0 if its
+                   first request got a reply
   ARGV[6] enqueue  1 if the claim may wait; 0 if its client has no inbox or does not wait
   ARGV[7] cancel   1 to ask the current run to end, if its call arrived before this one
   ARGV[8] inbox    prefix of inbox channels; a client id is appended to get the channel of that client
@@ -37,7 +41,8 @@ local now = time[1] * 1000000 + time[2]
 
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  -- The first reply or the message was lost. The lease is never shortened, because this request may be a late copy.
+  -- The reply or message with the grant was lost. The lease is never shortened, because this request may be a late
+  -- copy.
   if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
   end

@@ -11,8 +11,8 @@
   KEYS[5] run      hash, see recipes/coalesce/acquire
   ARGV[1] owner    id of the claim
   ARGV[2] token    token of its grant
-  ARGV[3] ageUs    lower bound for the time since the call should have arrived; 0 if its first request got a reply, or
-                   for mode "join"
+  ARGV[3] ageUs    minimum time since the call would have arrived if no request had been lost, in microseconds; 0 if its
+                   first request got a reply, or for mode "join"
   ARGV[4] inbox    prefix of inbox channels; a client id is appended to get the channel of that client
   REPLY   {1, arrivalUs, coversUs, by...}  begun: its arrival; the latest arrival that its run covers; the owner of the
                                            claim that has already asked it to end, if any

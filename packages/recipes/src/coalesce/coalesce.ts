@@ -111,8 +111,8 @@ export async function coalesce<Value>(
 }
 
 /**
- * Acquires the lease and begins the call. If the lease is lost before that, waits again in the same place in the
- * order.
+ * Acquires the lease and begins the call. If the lease is lost before the call begins, waits again in the same place in
+ * the order of arrival.
  */
 async function begun(
   lock: Lock<CoalesceLease>,

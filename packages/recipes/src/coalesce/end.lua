@@ -14,13 +14,13 @@
   ARGV[2] token    token of its grant
   ARGV[3] inbox    prefix of inbox channels; a client id is appended to get the channel of that client
   ARGV[4] state    how the run ended: done, failed, bare (done, without its value), superseded (asked to end, and did
-                   so) or unbegun (its work was not called, even if the call may have begun here); empty in the first
-                   request
+                   so) or unbegun (its work was not called, even if the call may have begun here); empty if the run has
+                   a result that this script has not asked for yet
   ARGV[5] value    value or error for claims that joined
   GRANTS  by hand-off
   REPLY   1        released
-          2        unclaimed: the lease had ended, and no claim was granted since
-          3        claimed: the lease had ended, and another claim was granted since
+          2        unclaimed: the lease had ended, and no claim has been granted since
+          3        claimed: the lease had ended, and another claim has been granted since
           4        forgotten: the server has no record of the grant
           5        wanted: a claim may have joined; nothing was done, and the client must send the request again with
                    the value

@@ -15,9 +15,9 @@ export class CoalesceJoinError extends LockError {
   constructor(name: string, failure: KeptFailure | undefined) {
     const why =
       failure === undefined
-        ? "is done, but its value was too large or could not be encoded"
-        : `failed with ${quote(failure.name)}: ${quote(failure.message)}`;
-    super(name, `The run of ${quote(name)} that this call had joined ${why}; nothing was run here.`);
+        ? "whose result is not available: it was too large, could not be encoded, or the run gave up its lease before it ended"
+        : `that failed with ${quote(failure.name)}: ${quote(failure.message)}`;
+    super(name, `This call joined a run of ${quote(name)} ${why}. Nothing ran here; calling again is safe.`);
     this.failure = failure;
   }
 }

@@ -9,8 +9,8 @@
   ARGV[3] leaseMs  length of the lease, counted from now
   RENEWS
   REPLY   1        extended
-          2        unclaimed: the lease had ended, and no claim was granted since
-          3        claimed: the lease had ended, and another claim was granted since
+          2        unclaimed: the lease had ended, and no claim has been granted since
+          3        claimed: the lease had ended, and another claim has been granted since
           4        forgotten: the server has no record of the grant
 ]]
 local owner, token, leaseMs = ARGV[1], ARGV[2], ARGV[3]

@@ -1,15 +1,15 @@
 import { LeaseLostError } from "holdfast";
 import { Lease } from "holdfast/internal";
 
-/** The lease of one run, which a later call may ask to end. */
+/** The lease of one run. A later call can ask the run to end. */
 export class CoalesceLease extends Lease {
   readonly #superseded = new AbortController();
   #either: AbortSignal | undefined;
 
   /**
-   * As in every lease. It also aborts, with a LeaseLostError whose reason is `superseded`, when a later call with
-   * `cancelRunning` wants to run. The lease is then not lost: it is renewed until the work has ended, and the later
-   * call waits for that.
+   * Aborts as in every lease. Also aborts, with a LeaseLostError whose reason is `superseded`, when a later call with
+   * `cancelRunning` wants to run. In that case, the lease is not lost: it is renewed until the work has ended, and the
+   * later call waits for that.
    */
   override get signal(): AbortSignal {
     this.#either ??= AbortSignal.any([super.signal, this.#superseded.signal]);

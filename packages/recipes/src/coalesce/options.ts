@@ -1,7 +1,7 @@
 /** The options of `coalesce`: defaults and validation. */
 import type { Filled } from "holdfast/internal";
 import { checkKnown, checkLabel, checkLeaseMs, checkWhole, show } from "holdfast/internal";
-import { type Codec, jsonCodec } from "../codec.js";
+import { type Codec, checkCodec, jsonCodec } from "../codec.js";
 
 /** Options of `coalesce`. */
 export interface CoalesceOptions {
@@ -22,8 +22,8 @@ export interface CoalesceOptions {
   readonly cancelRunning?: boolean | undefined;
 
   /**
-   * Longest wait to begin; with `"join"`, also for the end of the joined run. Milliseconds, 0 or more. A call that
-   * gives up does not run, so its update waits for the next call. Therefore the default is Infinity.
+   * Longest wait for the work to begin; with `"join"`, also for the joined run to end. Milliseconds, 0 or more. A call
+   * that gives up does not run, so its update waits for the next call. Therefore the default is Infinity.
    * @default Infinity
    */
   readonly waitMs?: number | undefined;
@@ -36,7 +36,7 @@ export interface CoalesceOptions {
   readonly leaseMs?: number | undefined;
 
   /**
-   * Longest time the work may run. After that it counts as lost: its signal aborts, and the next run follows.
+   * Longest time the work may run. After that, its lease counts as lost: the signal aborts, and the next run follows.
    * Milliseconds.
    * @default Infinity
    */
@@ -56,12 +56,13 @@ export interface CoalesceOptions {
   readonly label?: string | undefined;
 
   /**
-   * Aborts the wait; the call rejects with the signal's reason. It does not stop the work, which has `lease.signal`.
+   * Aborts the wait; the call rejects with the signal's reason. Does not stop the work, which has its own signal,
+   * `lease.signal`.
    */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Validated options with defaults. `waitMs`, `maxHoldMs` and `signal` are validated later, by the acquire. */
+/** Validated options with defaults. `waitMs`, `maxHoldMs` and `signal` are validated later, by `acquire`. */
 export type ResolvedCoalesce = Filled<Omit<CoalesceOptions, "signal">> & { readonly signal: AbortSignal | undefined };
 
 const NAMES = [
@@ -96,9 +97,7 @@ export function resolveCoalesce(options: CoalesceOptions): ResolvedCoalesce {
   }
   checkLeaseMs(leaseMs);
   checkWhole("valueBytesMax", valueBytesMax, 0, 16_777_216);
-  if (typeof codec?.encode !== "function" || typeof codec.decode !== "function") {
-    throw new TypeError(`codec must have encode and decode; got ${show(codec)}`);
-  }
+  checkCodec(codec);
   checkLabel(label);
   return { mode, cancelRunning, waitMs, leaseMs, maxHoldMs, valueBytesMax, codec, label, signal };
 }

@@ -30,7 +30,7 @@ import { CoalesceLease } from "./lease.js";
 /** Maximum number of waiters of each mode that `inspect` lists. */
 const NAMED_WAITERS = 50;
 
-/** How a run ended, for calls that joined it. `bare` is done, but without a value that can be passed on. */
+/** How a run ended, for calls that joined it. `bare` means done, but without a value that can be passed on. */
 export interface RunEnd {
   readonly state: "done" | "failed" | "bare";
   /** The encoded value or error; empty for `bare`. */
@@ -70,8 +70,8 @@ export interface CoalescePlace {
   /** Returns how the run of this call ended. Called only after the run, and only if another call may have joined it. */
   readonly ended: () => RunEnd;
   /**
-   * Why the run of this call has no result, so that calls that joined it wait for the next run; undefined if it has
-   * one.
+   * Returns why the run of this call has no result; undefined if it has one. Without a result, calls that joined it
+   * wait for the next run.
    */
   readonly foundNothing: () => "superseded" | "unbegun" | undefined;
 }
@@ -88,11 +88,11 @@ export class CoalesceProtocol implements LockProtocol {
   readonly #keys: Readonly<Record<"lock" | "fence" | "waiting" | "joining" | "run", string>>;
   readonly #calledAtMs: number;
   #arrival = 0;
-  /** Whether the first request got no reply, so that a later request may arrive long after the call was made. */
+  /** Whether the first request got no reply. A later request may then arrive long after the call was made. */
   #isLate = false;
   /** Owner ids of this call's claims that may have begun. */
   readonly #begunAs = new Set<string>();
-  /** Facts about the run that has begun, for a server that has lost them in a failover. */
+  /** Facts about the run that has begun, to restore it on a server that lost it in a failover. */
   #begun: { readonly owner: string; readonly arrivalUs: number; readonly coversUs: number } | undefined;
   #lease: CoalesceLease | undefined;
   /** Owner id of the claim that wants this run to end, if any. */
@@ -121,7 +121,10 @@ export class CoalesceProtocol implements LockProtocol {
     return (granted, timeoutMs) => this.extend(granted, granted.claim.leaseMs, timeoutMs);
   }
 
-  /** Restores a lost run after a failover. A call that has not begun is not restored; it waits again in its place. */
+  /**
+   * Restores a run that was lost in a failover. A call that has not begun is not restored; it waits again in the same
+   * place.
+   */
   get reclaim(): LockProtocol["reclaim"] {
     const marker = this.store.lineageKey?.(this.key);
     if (marker === undefined) return undefined;
@@ -144,7 +147,7 @@ export class CoalesceProtocol implements LockProtocol {
    * Requests a run. With `cancelRunning`, then asks the current run to end, in a second request that contains the
    * arrival from the first reply.
    *
-   * @throws Superseded, Joined  waiting would not help
+   * @throws Superseded, Joined  the call need not wait any longer
    */
   async acquire(claim: Claim, enqueue: boolean, timeoutMs: number): Promise<AcquireReply> {
     const isFirst = this.#arrival === 0;
@@ -173,9 +176,9 @@ export class CoalesceProtocol implements LockProtocol {
       case "superseded": {
         const by = reply.by[0] ?? "";
         if (!this.#isLate || !this.#begunAs.has(by)) throw new Superseded(by);
-        // This call itself began, but lost its lease before it learned that. Its age is only a lower bound and varies
-        // between requests, so this request may seem to arrive before the call began. What counts is the arrival with
-        // which the call began, which is no later than that of its grant.
+        // This call itself began, but lost its lease before it learned that it had begun. Its age is only a lower bound
+        // and varies between requests, so this request may seem to arrive before the call began. Use the arrival with
+        // which the call began, which is no later than the arrival of its grant.
         this.#isLate = false;
         this.#arrival = Math.min(this.#arrival, reply.begunUs);
         return await this.#ask(claim, enqueue, timeoutMs);
@@ -194,11 +197,12 @@ export class CoalesceProtocol implements LockProtocol {
 
   /**
    * Begins the call and supersedes earlier calls. A request without a reply may have run, and earlier calls may already
-   * be superseded. So it is retried while the lease lasts and the caller still waits.
+   * be superseded. So the request is retried while the lease lasts and the caller is still waiting.
    *
-   * @param stays  returns whether the caller still waits
+   * @param stays  returns whether the caller is still waiting
    * @returns false if the call is no longer granted
-   * @throws StoreError  the call may or may not have begun, and the caller no longer waits or retrying does not help
+   * @throws StoreError  the call may or may not have begun, and the caller is no longer waiting or retrying does not
+   *                     help
    */
   async begin(lease: CoalesceLease, stays: () => boolean): Promise<boolean> {
     const { session } = this.#place;
@@ -224,8 +228,8 @@ export class CoalesceProtocol implements LockProtocol {
 
   async extend({ claim: { owner }, token }: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld> {
     const reply = await call(this, recipesCoalesceExtend, this.#keys, { owner, token, leaseMs }, timeoutMs);
-    // Each renewal checks whether a later call wants this run to end: a message about that may be lost, and only causes
-    // a renewal.
+    // Each renewal checks whether a later call wants this run to end. A message about that only triggers a renewal, and
+    // it may be lost.
     if (reply.outcome === "extended" && this.#lease !== undefined) void this.#checkCancel(owner, timeoutMs);
     return reply.outcome;
   }
@@ -276,9 +280,9 @@ export class CoalesceProtocol implements LockProtocol {
   }
 
   /**
-   * Lower bound for the time since the call should have arrived, in microseconds; 0 if its first request got a reply. A
-   * request that is answered arrives within one command timeout, so calls that arrived after that were made later. The
-   * bound allows for clock drift (A1, A2).
+   * Minimum time since the call would have arrived if no request had been lost, in microseconds; 0 if its first request
+   * got a reply. A request that gets a reply arrives within one command timeout, so calls that arrive after that were
+   * made later. The result allows for clock drift (assumptions A1 and A2 in docs/safety.md).
    */
   #ageUs(): number {
     if (!this.#isLate) return 0;

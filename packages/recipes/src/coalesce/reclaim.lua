@@ -1,10 +1,10 @@
 --[[
   recipes/coalesce/reclaim: restore a run that a failover has lost, while its lease is still valid.
 
-  Runs only while this server may not grant. Since it took over, it has granted no run, so everything on it comes from
-  the previous server or was also restored. Earlier runs have lower tokens than the caller's, and later runs
-  have higher ones. The restored run counts as begun, with the same arrivals: calls that arrived before it stay
-  superseded, and claims that joined it get its result once they have sent a request to this server.
+  The script restores a run only while this server may not grant yet. The server has granted no run since it took over,
+  so all its data comes from the previous server or was also restored. Earlier runs have lower tokens than the caller's,
+  and later runs have higher ones. The restored run counts as begun, with the same arrivals: calls that arrived before
+  it stay superseded, and claims that joined it get its result once they have sent a request to this server.
 
   KEYS[1] lock       string, owner of the claim that runs
   KEYS[2] fence      string, last token issued
@@ -18,7 +18,7 @@
   ARGV[4] arrivalUs  arrival of the call
   ARGV[5] coversUs   latest arrival of a claim that its run covers
   RENEWS
-  REPLY   0          refused: this server has lost nothing, or another claim was granted since
+  REPLY   0          refused: this server has lost nothing, or another claim has been granted since
           1          reclaimed
 ]]
 local owner, token, leaseMs, arrival, covers = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]

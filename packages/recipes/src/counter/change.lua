@@ -10,11 +10,10 @@
   ARGV[2] min      minimum count that a take may leave
   ARGV[3] max      maximum count
   ARGV[4] keepMs   how long the request is remembered
-  REPLY   {1, left}       changed: now, or by the same request before
-          {2}             short: there is not enough, and nothing was taken; now, or when the same request was first
-                          sent
-          {3, change}     another: the same request id was used before, for this change
-          {4, left}       over: the count would exceed max, and nothing was added; the current count
+  REPLY   {1, left}       changed: now, or when the same request was first sent
+          {2}             short: there is not enough, now or when the same request was first sent; nothing was taken
+          {3, change}     another: the request id was used before, for this other change
+          {4, left}       over: the count would exceed max, so nothing was added; left is the current count
 ]]
 local change, min, max, keepMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 

@@ -18,6 +18,7 @@ import {
   insist,
   internalsOf,
   lockKeys,
+  show,
 } from "holdfast/internal";
 import { recipesCounterChange, recipesCounterRead } from "../generated/counter.js";
 import { CounterRequestError } from "./errors.js";
@@ -154,7 +155,7 @@ class CounterOnServer implements Counter {
     session.assertOpen(this.name);
     const keys = { count: this.#key, request: `${this.#key}:request:${escaped(requestId)}` };
     const change = sign * amount;
-    // Longer than Holdfast itself retries, because a request that the server has forgotten would count twice.
+    // The server must remember the request for longer than Holdfast retries it; otherwise a retry could count twice.
     const keepMs = Math.max(this.#options.keepMs, REMEMBER_MIN_MS, REMEMBER_TIMEOUTS * session.commandTimeoutMs);
     const args = { change, ...this.#options, keepMs, max: MOST };
     const caller = { store: session.store, name: this.name };
@@ -168,15 +169,14 @@ class CounterOnServer implements Counter {
         throw new CounterRequestError(this.name, { requestId, change, first: reply.change });
       case "over":
         throw new RangeError(
-          `amount must not raise the count above ${MOST}; the count is ${reply.left}; got ${amount}`,
+          `${show(this.name)} was not changed: adding amount ${amount} to ${reply.left} would exceed the maximum of ${MOST}`,
         );
     }
   }
 }
 
 /**
- * Escapes closing braces, because the key of a count ends in one: a request's key must not equal the key of another
- * count.
+ * Escapes closing braces. The key of a count ends in one, and a request's key must not equal the key of another count.
  */
 function escaped(requestId: string): string {
   return requestId.replace(/[%}]/g, encodeURIComponent);

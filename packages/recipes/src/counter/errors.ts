@@ -2,8 +2,8 @@ import { LockError } from "holdfast";
 import { quote } from "holdfast/internal";
 
 /**
- * The request id was already used for a different `take` or `put` of this counter. Nothing was counted. Give each
- * request its own id.
+ * The request id was already used for a different `take` or `put` of this counter. The count was not changed. Give
+ * each request its own id.
  */
 export class CounterRequestError extends LockError {
   override readonly name: string = "CounterRequestError";

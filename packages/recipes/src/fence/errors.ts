@@ -1,4 +1,4 @@
-/** Errors of writes that a fenced resource refuses. */
+/** Errors for writes that a fenced resource refuses. */
 import { LockError } from "holdfast";
 import { quote } from "holdfast/internal";
 
@@ -24,7 +24,7 @@ export class StaleTokenError extends LockError {
     const { resource, token, seen } = facts;
     super(
       lockName,
-      `${quote(resource)} was not written: it has seen token ${seen} of ${quote(lockName)}, but this lease has token ${token}, so the lock was granted to a later holder. Stop writing.`,
+      `A write to ${quote(resource)} was refused: it has already seen token ${seen} of ${quote(lockName)}, and this lease has token ${token}. The lock was granted to a later holder; stop writing.`,
     );
     this.resource = resource;
     this.token = token;

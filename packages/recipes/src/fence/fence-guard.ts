@@ -9,7 +9,7 @@ import { checkFencing, type FencingLease, type Mark, refuseBy } from "./fencing.
 export interface FenceGuard {
   /**
    * Checks the lease and remembers its token. Finish the write before the next `await`, because a later holder may pass
-   * the check during it. Use `run` for a write that takes longer.
+   * the check while you wait. Use `run` for a write that takes longer.
    *
    * @throws StaleTokenError   a later holder has already used the resource; do not write
    * @throws ForeignLockError  the resource belongs to another lock; do not write
@@ -66,8 +66,8 @@ class Guard implements FenceGuard {
     });
     this.#writes.set(resource, ended);
     try {
-      // Without an earlier write, this one begins in the same turn. In a later turn, a later holder may have passed the
-      // check.
+      // Without an earlier write, this one begins in the same turn as its check. After a wait, check again, because a
+      // later holder may have passed the check in the meantime.
       if (before !== undefined) {
         await before;
         this.check(resource, lease);

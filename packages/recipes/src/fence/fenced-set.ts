@@ -43,8 +43,8 @@ const MARK_EXTRA_MS = 86_400_000;
 
 /**
  * Writes a value in Redis unless a later holder of the lock has already written it. One script compares the token,
- * remembers it and writes the value. So a holder that was paused can never overwrite its successor, as long as tokens
- * rise. A lease may write any number of times. `fencedSet` does not check that the lease is still valid; use
+ * remembers it and writes the value. So a holder that was paused can never overwrite its successor's value, as long
+ * as tokens rise. A lease may write any number of times. `fencedSet` does not check that the lease is still valid; use
  * `lease.assertHeld()` for that.
  *
  * All writers must use `fencedSet`, because a plain SET does not check the token.

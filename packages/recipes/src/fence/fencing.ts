@@ -4,8 +4,8 @@ import { ForeignLockError, StaleTokenError } from "./errors.js";
 
 /**
  * A lease, or the name and token of one that another process holds. A lock is identified by its name alone, so do not
- * fence a resource with two kinds of lock with the same name. For a multi-lock, pass one of its `leases`, always that of
- * the same member.
+ * fence a resource with two kinds of lock that have the same name. For a multi-lock, pass one of its `leases`, and
+ * always use the same member's lease.
  */
 export interface FencingLease {
   /** Name of the lock. */
@@ -14,7 +14,7 @@ export interface FencingLease {
   readonly token: number;
 }
 
-/** The memory of a resource: the lock that it belongs to, and the highest token seen. */
+/** The lock that a resource belongs to, and the highest token that it has seen. */
 export interface Mark {
   /** Name of the lock. */
   readonly lock: string;
@@ -25,7 +25,7 @@ export interface Mark {
 /**
  * Returns the name and token of a lease.
  *
- * @throws TypeError, RangeError  `lease` is not a lease or its name and token
+ * @throws TypeError, RangeError  `lease` is neither a lease nor the name and token of one
  */
 export function checkFencing(lease: unknown): FencingLease {
   if (typeof lease !== "object" || lease === null || !("name" in lease) || !("token" in lease)) {

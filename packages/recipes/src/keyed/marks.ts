@@ -1,6 +1,5 @@
 /**
- * The record of applied events of one object. It is read and written under the object's lease, each with one script
- * call.
+ * The record of applied events of one object. Each read and each write is one script call under the object's lease.
  */
 
 import type { Lease } from "holdfast";

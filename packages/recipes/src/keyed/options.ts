@@ -44,7 +44,7 @@ export interface KeyedOptions {
   readonly leaseMs?: number | undefined;
 
   /**
-   * Longest time the work may run. After that it counts as lost: its signal aborts, and the next event follows.
+   * Longest time the work may run. After that, its lease counts as lost: the signal aborts, and the next event follows.
    * Milliseconds.
    * @default Infinity
    */
@@ -54,12 +54,13 @@ export interface KeyedOptions {
   readonly label?: string | undefined;
 
   /**
-   * Aborts the wait; the call rejects with the signal's reason. It does not stop the work, which has `lease.signal`.
+   * Aborts the wait; the call rejects with the signal's reason. Does not stop the work, which has its own signal,
+   * `lease.signal`.
    */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Validated options with defaults. `waitMs`, `maxHoldMs` and `signal` are validated later, by the acquire. */
+/** Validated options with defaults. `waitMs`, `maxHoldMs` and `signal` are validated later, by `acquire`. */
 export type ResolvedKeyed = Filled<Omit<KeyedOptions, "eventId" | "sequence" | "signal">> &
   Pick<{ [Option in keyof KeyedOptions]-?: KeyedOptions[Option] | undefined }, "eventId" | "sequence" | "signal">;
 
@@ -104,7 +105,7 @@ export function resolveKeyed(options: KeyedOptions): ResolvedKeyed {
 }
 
 /**
- * Returns the group. The limit keeps the name of group and object within 512 bytes.
+ * Returns the group. The limit keeps the lock name, which combines group and object, within 512 bytes.
  *
  * @throws TypeError, RangeError  `group` is not a string of 1 to 64 bytes
  */

@@ -4,9 +4,9 @@
   One script checks the holder and records the event, so a late holder records nothing. A retry gets the same reply,
   because the script recognizes its own record by the token.
 
-  KEYS[1] lock      string of the mutex, owner of the claim that holds
+  KEYS[1] lock      string of the mutex, owner of the claim that holds it
   KEYS[2] fence     string of the mutex, last token issued
-  KEYS[3] applied   hash: sequence, the highest one applied; token, of the grant that recorded last
+  KEYS[3] applied   hash: sequence (the highest applied), token (of the grant that last recorded an event)
   KEYS[4] event     string, token of the grant under which the event was applied
   ARGV[1] owner     id of the claim
   ARGV[2] token     token of its grant

@@ -13,7 +13,7 @@ export class ResignedError extends LockError {
   constructor(lockName: string) {
     super(
       lockName,
-      `The term in the election ${quote(lockName)} must end: resign was called, and the lease is held until the work has settled.`,
+      `The term in the election ${quote(lockName)} is ending, because resign() was called. Stop the work; Holdfast keeps the lease until the work ends.`,
     );
   }
 }

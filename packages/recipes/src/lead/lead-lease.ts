@@ -23,15 +23,19 @@ export class LeadLease extends Leadership {
   }
 
   /**
-   * As in every lease. It also aborts when the work must stop, with a ResignedError or the reason of the `signal` of
-   * `lead`.
+   * Aborts as in every lease. Also aborts when the work must stop, with a ResignedError or the reason of the `signal`
+   * option of `lead`.
    */
   override get signal(): AbortSignal {
     this.#both ??= AbortSignal.any([super.signal, this.#stop]);
     return this.#both;
   }
 
-  /** If the lease is lost: milliseconds since the last confirmation by the server. Otherwise 0. @internal */
+  /**
+   * Milliseconds since the server last confirmed the lease or reported its loss; 0 if the lease is not lost.
+   *
+   * @internal
+   */
   lostForMs(): number {
     this.#hold.validForMs();
     return this.#lastWordAtMs === undefined ? 0 : this.#session.runtime.monotonicMs() - this.#lastWordAtMs;

@@ -4,7 +4,7 @@
  * Invariants:
  * - The work of a term settles before anything else happens, so a process never runs the work of two terms at the same
  *   time.
- * - A lease is released only after its work. While the work runs, the lease can end only by loss.
+ * - A lease is released only after its work has settled. While the work runs, the lease ends only if it is lost.
  * - Every call of `started` is followed by a call of `stopped`.
  */
 
@@ -52,7 +52,7 @@ const LONGEST_PAUSE_MS = 10_000;
  * @param work      gets its leadership and must stop soon after `leadership.signal` aborts; the term ends when it
  *                  returns
  * @returns the last value that `work` returned; undefined if it never returned
- * @throws the error that `work`, `started` or `stopped` threw, after the release; also with `rejoin`
+ * @throws the error that `work`, `started` or `stopped` threw, after the release; even with `rejoin`
  * @throws LeaseLostError  the lease was lost, and `rejoin` is false; a WorkLostError with the `value` if the work
  *                         returned anyway
  * @throws EvictionError, StoreError  the server refuses permanently
@@ -129,7 +129,7 @@ class Candidate<Value> implements Office {
     session.assertOpen(this.#protocol.name);
     if (officeOf(session, this.key) !== undefined) {
       throw new TypeError(
-        `lead is already a candidate in the election ${show(this.#protocol.name)}; a Holdfast can be only one candidate`,
+        `This Holdfast is already a candidate or the leader in the election ${show(this.#protocol.name)}; a Holdfast can be only one candidate`,
       );
     }
     const { signal, rejoin } = this.#options;

@@ -21,7 +21,7 @@ import {
  * - `resigned`: `resign` of the election was called
  * - `aborted`: the `signal` of the call was aborted
  * - `closing`: this Holdfast is closing and has asked its holders to stop
- * - `lost`: the lease ended before the work
+ * - `lost`: the lease ended before the work did
  */
 export type TermEnd = "returned" | "failed" | "resigned" | "aborted" | "closing" | "lost";
 
@@ -59,14 +59,14 @@ export interface LeadOptions {
   readonly label?: string | undefined;
 
   /**
-   * Called when a term begins. The work begins after it has settled. If it throws, the term fails and the work does not
-   * begin. Each call is followed by one call of `stopped`.
+   * Called when a term begins. The work begins after this function has settled. If it throws, the term fails and the
+   * work does not begin. Each call is followed by one call of `stopped`.
    */
   readonly started?: ((leadership: Leadership) => void | Promise<void>) | undefined;
 
   /**
-   * Called after a term has ended: the work has settled, and the lease was released or lost. `lead` continues after it
-   * has settled.
+   * Called after a term has ended: the work has settled, and the lease was released or lost. `lead` continues after
+   * this function has settled.
    */
   readonly stopped?: ((leadership: Leadership, end: TermEnd) => void | Promise<void>) | undefined;
 }

@@ -1,10 +1,11 @@
 --[[
   lua/coalesce-next: grant a coalesced call to the newest caller that is still subscribed.
 
-  Grants the newest caller in KEYS[3] that arrived after the last call that began. That call's own caller also counts,
-  because it may have lost its grant before it knew that it had begun. If there is none, grants the oldest caller in
-  KEYS[4], and the others there share its result. A caller whose inbox has no subscriber is dropped. The others keep
-  their places, because a granted call may never begin; then they are next.
+  Grants the run to the newest caller in KEYS[3] that arrived after the last call that began. The caller of that last
+  call also counts, because it may have lost its grant before it learned that its call had begun. If there is no such
+  caller, grants the run to the oldest caller in KEYS[4], and the others in KEYS[4] share its result. A caller whose
+  inbox has no subscriber is removed. The others keep their places, because a granted call may never begin; in that
+  case, they are next.
 
   Needs lua/notify. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] waiting, KEYS[4] joining, KEYS[5] run. `self` is the
   caller's own claim: it gets a reply, not a message. Returns the granted claim and its token, or nil if no caller is

@@ -1,4 +1,5 @@
 /** Decides what is recorded when the work of a call has ended. */
+import { show } from "holdfast/internal";
 import { encodeFailure, wordsOf } from "../failure.js";
 import type { OnceOptions, OnceOutcome, OncePolicy, ResolvedOnce } from "./options.js";
 import type { Ending } from "./protocol.js";
@@ -16,9 +17,11 @@ export function policyOf<Value>(
   try {
     const policy = after(outcome);
     if (policy === "keep" || policy === "release" || policy === "block") return { policy };
-    // Untyped code may pass an async function; an unhandled rejection would end the process.
+    // Untyped code might pass an async function, whose unhandled rejection would end the process.
     void Promise.resolve(policy).catch(() => {});
-    throw new TypeError(`after must return "keep", "release" or "block"; got ${String(policy)}`);
+    throw new TypeError(
+      `after must return "keep", "release" or "block"; got ${show(policy)}. The call is now blocked: resolve it with resolveOnce`,
+    );
   } catch (error) {
     return { policy: "block", refusal: { error } };
   }
@@ -43,7 +46,7 @@ export function endingOf<Value>(
 }
 
 function reasonOf<Value>(outcome: OnceOutcome<Value>): string {
-  if (outcome.ok) return "its outcome is unknown";
+  if (outcome.ok) return "the work returned, but `after` did not keep its result";
   const { name, message } = wordsOf(outcome.error);
   return `${name}: ${message}`.slice(0, REASON_MAX);
 }

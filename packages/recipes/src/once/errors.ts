@@ -2,8 +2,21 @@
 import { type Holder, LockError } from "holdfast";
 import { quote } from "holdfast/internal";
 import type { KeptFailure } from "../failure.js";
+import { partsOf } from "../names.js";
 import { WorkLostError } from "../under-lock.js";
 import { UnrecordedError } from "../unrecorded.js";
+
+/** The key of a call and, if it has one, its scope. */
+function called(name: string): string {
+  const { key, scope } = partsOf(name) ?? { key: name };
+  return scope === undefined ? quote(key) : `${quote(key)} in the scope ${quote(scope)}`;
+}
+
+const STATES: Readonly<Record<string, string>> = {
+  running: "still running",
+  bare: "done, without a kept result",
+  released: "released, so that it can run again",
+};
 
 /**
  * Another caller is still running the work, and this call has stopped waiting for it. Nothing was run here; calling
@@ -24,16 +37,12 @@ export class OnceRunningError extends LockError {
     const who =
       holder === undefined
         ? ""
-        : ` by ${holder.host === undefined ? holder.owner : `pid ${holder.pid} on ${holder.host}`}`;
-    const since = holder?.sinceAtMs === undefined ? "" : `, started at ${new Date(holder.sinceAtMs).toISOString()}`;
-    const waited = waitMs === 0 ? "" : `, and did not end within ${waitMs} ms`;
-    super(
-      key,
-      `${quote(key)} is already being run${who}${since}${waited}; nothing was run here, and calling again is safe.`,
-      {
-        cause,
-      },
-    );
+        : ` in ${holder.host === undefined ? holder.owner : `pid ${holder.pid} on ${holder.host}`}`;
+    const since = holder?.sinceAtMs === undefined ? "" : ` (started at ${new Date(holder.sinceAtMs).toISOString()})`;
+    const waited = waitMs === 0 ? "" : ` after a wait of ${waitMs} ms`;
+    super(key, `${called(key)} is still running${who}${since}${waited}. Nothing ran here, so calling again is safe.`, {
+      cause,
+    });
     this.holder = holder;
   }
 }
@@ -50,7 +59,7 @@ export class OnceMismatchError extends LockError {
     const since = new Date(facts.sinceMs).toISOString();
     super(
       key,
-      `${quote(key)} was started at ${since} with a different fingerprint, and is ${facts.state}; nothing was run. Use a new key for a different request.`,
+      `${called(key)} was started at ${since} with a different fingerprint, and is ${STATES[facts.state] ?? facts.state}; this call did not run the work. Use a new key for a different request.`,
     );
     this.state = facts.state;
   }
@@ -73,7 +82,7 @@ export class OnceBlockedError extends LockError {
     const blockedAt = new Date(blockedMs);
     super(
       key,
-      `${quote(key)} has been blocked since ${blockedAt.toISOString()}, because the outcome of its attempt ${attempt} is unknown (${quote(reason)}); nothing was run. Find out whether it took effect, and report that with resolveOnce.`,
+      `${called(key)} has been blocked since ${blockedAt.toISOString()}, because the outcome of attempt ${attempt} is unknown (${quote(reason)}); this call did not run the work. Find out whether attempt ${attempt} took effect, then call resolveOnce.`,
     );
     this.attempt = attempt;
     this.blockedAt = blockedAt;
@@ -81,7 +90,9 @@ export class OnceBlockedError extends LockError {
   }
 }
 
-/** An earlier attempt failed, and its failure was kept because `after` returned `"keep"`. The work was not run again. */
+/**
+ * An earlier attempt failed, and its failure was kept because `after` returned `"keep"`. The work was not run again.
+ */
 export class OnceFailedError extends LockError {
   override readonly name: string = "OnceFailedError";
 
@@ -92,13 +103,15 @@ export class OnceFailedError extends LockError {
   constructor(key: string, failure: KeptFailure) {
     super(
       key,
-      `${quote(key)} was run before and failed with ${quote(failure.name)}: ${quote(failure.message)}; it was not run again.`,
+      `${called(key)} was run before and failed with ${quote(failure.name)}: ${quote(failure.message)}; it was not run again.`,
     );
     this.failure = failure;
   }
 }
 
-/** The call is done, but its value was not kept: it was too large or could not be encoded. It was not run again. */
+/**
+ * The call is done, but its value was not kept: it was too large or could not be encoded. The call was not run again.
+ */
 export class OnceUnavailableError extends LockError {
   override readonly name: string = "OnceUnavailableError";
 
@@ -108,7 +121,7 @@ export class OnceUnavailableError extends LockError {
     const first = new Date(facts.firstMs).toISOString();
     super(
       key,
-      `${quote(key)} was run at ${first} and is done, but its value was not kept, because it was too large or could not be encoded; it was not run again.`,
+      `${called(key)} is done (first attempt at ${first}), but its result was not kept, because it was too large or could not be encoded. The work did not run again.`,
     );
   }
 }
@@ -119,7 +132,8 @@ export class OnceLostError extends WorkLostError {
 }
 
 /**
- * The work ended, but the server did not reply. Its value may be recorded, or the next caller may run the call again.
+ * The work ended, but the server did not reply. The work's value may be recorded, or the next caller may run the call
+ * again.
  */
 export class OnceUnrecordedError extends UnrecordedError {
   override readonly name: string = "OnceUnrecordedError";

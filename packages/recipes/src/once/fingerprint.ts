@@ -4,7 +4,7 @@ import { jsonCodec } from "../codec.js";
 
 /**
  * Returns the SHA-256 of the canonical JSON of `content` in lower-case hex, or an empty string for undefined. The order
- * of an object's properties and properties that are undefined do not matter.
+ * of properties does not matter, and undefined properties are ignored.
  *
  * @throws TypeError  `content` contains itself, a function, a symbol, or an object without comparable data
  */
@@ -43,9 +43,9 @@ export function checkComparable(value: unknown, checked: Set<unknown> = new Set(
   const parts = Object.values(value);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (parts.length === 0 && prototype !== null && prototype !== Object.prototype && !Array.isArray(value)) {
-    const what = value.constructor.name;
+    const what = `an instance of ${value.constructor.name}`;
     throw new TypeError(
-      `fingerprint must contain only data that can be compared; got a ${what}, whose content cannot be read`,
+      `fingerprint must contain only data that can be compared; the content of ${what} cannot be read`,
     );
   }
   for (const each of parts) checkComparable(each, checked);
@@ -58,7 +58,7 @@ function sorted(value: unknown): unknown {
     Object.entries(value)
       .filter(([, each]) => !isUndefined(each))
       .map(([name, each]): [string, unknown] => [name, sorted(each)])
-      // Sorted by code units, independent of the locale. `fromEntries` still puts whole-number names first, always in
+      // Sorts by code unit, regardless of the locale. `fromEntries` still puts whole-number names first, but always in
       // the same order.
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   );

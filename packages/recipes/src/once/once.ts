@@ -1,8 +1,8 @@
 /**
- * Idempotent execution: of all calls with the same key, one runs, and all get its result.
+ * Idempotent execution: among calls with the same key, only one runs, and all of them get its result.
  *
- * A running call holds an ordinary lease. Holdfast renews the lease and notifies the holder if it is lost. After a crash,
- * the lease expires. When the work ends, one script checks that the call still belongs to this attempt and
+ * A running call holds an ordinary lease. Holdfast renews the lease and notifies the holder if it is lost. After a
+ * crash, the lease expires. When the work ends, one script checks that the call still belongs to this attempt and
  * records the outcome. So if a late attempt overlaps with its successor, only one of them is recorded. Other callers
  * wait for the message that this script publishes, then query the record again.
  */
@@ -42,7 +42,7 @@ export interface OnceResult<Value> {
 /** Trace fields of a call whose arguments have not been validated yet. */
 const NOTHING_KNOWN = { lockName: undefined, token: undefined, attempt: undefined, server: undefined };
 
-/** Longest time between two queries of a waiter that gets no message: a message can be lost with its connection. */
+/** Longest time between two queries by a waiter. It queries even without a message, because a message can be lost. */
 const RECHECK_MS = 2_000;
 
 /**
@@ -203,7 +203,7 @@ async function perform<Value>(
   return { value: outcome.value, replayed: false, attempt, token, firstAtMs: lease.firstAt.getTime() };
 }
 
-/** Why a lease that has ended was lost. */
+/** Returns the error that says why a lease was lost. The lease must be over. */
 function lossOf(lease: OnceLease): LeaseLostError {
   try {
     lease.assertHeld();

@@ -150,7 +150,7 @@ export function resolveOnce(options: OnceOptions<never>): ResolvedOnce {
   }
   checkCodec(codec);
   const { savedCodec = codec } = options;
-  checkCodec(savedCodec);
+  checkCodec(savedCodec, "savedCodec");
   const waiting = { whenRunning, waitMs, signal };
   const kept = { leaseMs, keepMs, maxHoldMs, valueBytesMax, codec, savedCodec, label };
   return { scope, fingerprint, strictFingerprint, ...waiting, ...kept };

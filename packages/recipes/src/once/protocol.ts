@@ -39,7 +39,7 @@ export interface Granted {
   readonly saves: number;
 }
 
-/** The call has already ended, with this outcome. It is thrown only to end the wait; callers never see it. */
+/** The call has already ended, with this outcome. Thrown only to end the wait; users never see this error. */
 export class Over extends Error {
   readonly state: "done" | "failed" | "bare";
   /** The encoded value or error; empty for `bare`. */
@@ -133,7 +133,7 @@ export class OnceProtocol implements LockProtocol {
     };
   }
 
-  /** Records that the work of this owner's attempt begins. @returns the data that came with the grant */
+  /** Records that this owner's attempt has begun its work. @returns the data that came with the grant */
   begins(owner: string): Granted {
     const granted = this.#grants.get(owner);
     if (granted === undefined) throw new Error(`${owner} was never granted ${this.name}`);
@@ -142,8 +142,8 @@ export class OnceProtocol implements LockProtocol {
   }
 
   /**
-   * Records that the work has ended and the call was released. If a late copy of a request is granted, cleanup may
-   * release it.
+   * Records that the work has ended and the call was released. Cleanup may now release a grant to a late copy of a
+   * request.
    */
   ends(owner: string): void {
     this.#begun.delete(owner);
@@ -191,7 +191,7 @@ export class OnceProtocol implements LockProtocol {
     return reply === undefined ? "released" : reply === "" ? "forgotten" : "claimed";
   }
 
-  /** Whether the owner's attempt has begun its work, so that cleanup must not release it. */
+  /** Whether the owner's attempt has begun its work. If so, cleanup must not release it. */
   isKept(owner: string): boolean {
     return this.#begun.has(owner);
   }
@@ -307,7 +307,7 @@ export interface CallRecord {
   readonly firstMs: number;
   /** When the last attempt began, on the same clock. */
   readonly sinceMs: number;
-  /** Remaining lease time in milliseconds; 0 if no attempt runs. */
+  /** Remaining lease time in milliseconds; 0 if no attempt is running. */
   readonly leaseLeftMs: number;
   /** When the last attempt ended, on the same clock; 0 if it has not ended. */
   readonly endedMs: number;

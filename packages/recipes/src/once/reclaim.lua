@@ -1,11 +1,11 @@
 --[[
   recipes/once/reclaim: restore an attempt that a failover has lost, while its lease is still valid.
 
-  Runs only while this server may not grant. Since it took over, no attempt has begun here, so everything on it comes
-  from the previous server or was also restored. Earlier attempts have lower tokens than the caller's, and later
-  ones have higher tokens. If the record has the caller's own token and is not running, the attempt has ended. A call
-  that is over stays over, because an operator may have resolved it here. The caller sends the saved data that it knows,
-  because no other attempt could save any.
+  Runs only while this server may not grant. No attempt has begun on this server since it took over, so every record
+  here comes from the previous server or was restored in the same way. Earlier attempts have lower tokens than the
+  caller's, and later ones have higher tokens. If the record has the caller's own token and is not running, the attempt
+  has ended. A call that is over stays over, because an operator may have resolved it here. The caller sends the latest
+  saved data that it knows of, because no other attempt can have saved any since.
 
   KEYS[1] record        hash, see recipes/once/begin
   KEYS[2] marker        hash, run: id of the server run that may grant
@@ -44,7 +44,7 @@ if isOwn then
   endUs = math.max(tonumber(record[4]), endUs)
 end
 redis.call('HDEL', KEYS[1], 'value', 'ended', 'resolved', 'saved')
--- The record shows an earlier attempt that did not end before this one followed it, so its progress is unknown.
+-- The record shows an earlier attempt that never ended before this one took over, so its progress is unknown.
 if state == 'running' and not isOwn then
   redis.call('HSET', KEYS[1], 'died', '1')
 end

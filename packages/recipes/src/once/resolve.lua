@@ -1,5 +1,5 @@
 --[[
-  recipes/once/resolve: record the outcome of a blocked call, after an operator has found it out.
+  recipes/once/resolve: record the outcome of a blocked call, as reported by an operator.
 
   A retry with the same arguments gets the same reply, as long as no attempt has begun since.
 

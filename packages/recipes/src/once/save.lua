@@ -1,12 +1,12 @@
 --[[
-  recipes/once/save: save data of an attempt for the attempt after it.
+  recipes/once/save: save an attempt's data for the next attempt.
 
   A late copy of an earlier request does not replace newer data.
 
   KEYS[1] record  hash, see recipes/once/begin
   ARGV[1] owner   id of the attempt
   ARGV[2] data    the data to save
-  ARGV[3] number  number of the save in this attempt, 1 or more, rising
+  ARGV[3] number  number of this save within the attempt: 1, 2, and so on
   REPLY   {1}  saved
           {2}  superseded: the call no longer belongs to this attempt
 ]]

@@ -87,7 +87,9 @@ export async function surveyOnce(holdfast: Holdfast, options: OnceSurveyOptions 
   if (scope !== undefined && typeof scope !== "string")
     throw new TypeError(`scope must be a string; got ${show(scope)}`);
   if (!Array.isArray(states) || states.length === 0 || !states.every((state) => ONCE_STATES.includes(state)))
-    throw new TypeError(`states must be an array of ${ONCE_STATES.join(", ")}; got ${show(states)}`);
+    throw new TypeError(
+      `states must be a non-empty array of ${ONCE_STATES.join(", ")}; got ${show(Array.isArray(states) ? states.find((state) => !ONCE_STATES.includes(state)) : states)}`,
+    );
   checkWhole("limit", limit, 1, 10_000);
   let progress = readCursor(cursor);
   const place = placeOf(holdfast);

@@ -4,11 +4,12 @@ import type { Runtime } from "holdfast/internal";
 
 /** Shortest lease that `extend` accepts, in milliseconds. */
 const SHORTEST_LEASE_MS = 100;
-/** Delay before a release without a reply is retried, in milliseconds. */
+/** Delay before retrying a release that got no reply, in milliseconds. */
 const AGAIN_AFTER_MS = 500;
 
 /**
- * Releases the lease, but not before `restMs` milliseconds have passed. Does not wait for that time to pass.
+ * Makes the lease end once `restMs` milliseconds have passed, or now if `restMs` is 0 or less. Returns without waiting
+ * for that time to pass.
  *
  * @returns the loss if the lease was lost, otherwise undefined. Also undefined if the lease was held to the end of the
  *          work and the server did not reply after that: no other holder overlapped with the work, and the lease

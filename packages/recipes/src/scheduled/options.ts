@@ -13,7 +13,7 @@ export interface ScheduledOptions {
   readonly everyMs: number;
 
   /**
-   * What to do while an earlier run has not ended: `"skip"` refuses the call; `"allow"` starts another run beside it.
+   * What to do if an earlier run has not ended: `"skip"` refuses the call; `"allow"` starts another run beside it.
    * @default "skip"
    */
   readonly overlap?: "skip" | "allow" | undefined;
@@ -40,8 +40,8 @@ export interface ScheduledOptions {
   readonly jitterMaxMs?: number | undefined;
 
   /**
-   * Length of the lease of a run, which is renewed. With a shorter lease, the next run can begin sooner after a crash.
-   * A longer lease survives longer pauses of the process. Whole milliseconds, 100 to 31,536,000,000.
+   * Length of a run's lease. The lease is renewed during the run. With a shorter lease, the next run can begin sooner
+   * after a crash. A longer lease survives longer pauses of the process. Whole milliseconds, 100 to 31,536,000,000.
    * @default 15_000, or half of `everyMs` if that is less, but at least 1_000
    */
   readonly leaseMs?: number | undefined;

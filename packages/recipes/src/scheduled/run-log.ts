@@ -1,6 +1,6 @@
 /**
- * Reports the runs of one job: counts them, publishes them on the channels of runs, and writes them to the history on
- * request.
+ * Reports the runs of one job: counts them, publishes them on `runChannels`, and, if requested, writes them to the
+ * history.
  *
  * Invariant: no error here reaches a run, and no run waits long for the history.
  */
@@ -86,7 +86,7 @@ export class RunLog {
       const event: RunSkippedEvent = { ...this.#about, tick, reason, refusal };
       runChannels.skipped.publish(event);
     }
-    // All instances but one would write this for each run, and would push more useful entries out of the history.
+    // For each run, all instances but one would write this and push more useful entries out of the history.
     if (reason === "already-done") return;
     const errorName = reason === "unavailable" ? error?.name : undefined;
     void this.#record({ what: "skipped", reason, tick: cut(tick), errorName, ...inTheWay(refusal) });

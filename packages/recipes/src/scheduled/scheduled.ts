@@ -50,7 +50,7 @@ const LONGEST_NOTE_MS = 1_000;
  *
  * The returned function resolves to `{ outcome: "ran", value }` or to a Refusal:
  *
- * - `already-done`: another instance has run
+ * - `already-done`: another instance has already run the job
  * - `held`: an earlier run has not ended, or another caller holds the lock
  * - `paused`, `grace`: see RefusalReason
  * - `unavailable`: the server did not reply; `work` was not called
@@ -132,8 +132,8 @@ class Job<Value> {
     const loss = await giveBack(this.#place.holdfast, this.#runtime, lease, this.#options.minHoldMs - ranMs);
     const ending: RunEnding = failure !== undefined ? "failed" : loss !== undefined ? "lost" : "succeeded";
     const code = loss !== undefined ? LOST : failure === undefined ? SUCCESS : FAILURE;
-    // Concurrently, because `close` waits only for the lease: once it is released, the connection may close at any
-    // moment.
+    // These run concurrently, because `close` waits only for the lease: after its release, the connection can close at
+    // any moment.
     await Promise.all([
       settledWithin(this.#runtime, marker.end(code), LONGEST_NOTE_MS),
       this.log.ended(run, ending, ranMs, failure === undefined ? loss : failure.error),

@@ -33,7 +33,7 @@ export interface Start {
   readonly found: Begun | Refusal;
 }
 
-/** Delays before each retry of setting the marker, in milliseconds. A reply may have been lost with its connection. */
+/** Delays before the retries of setting the marker, in milliseconds. A reply can be lost with its connection. */
 const AGAIN_AFTER_MS = [20, 100, 500];
 /** First delay while waiting for a holder without a marker, in milliseconds: about the time that setting one takes. */
 const FIRST_PAUSE_MS = 20;
@@ -65,7 +65,7 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
     lease = taken;
     options.signal?.throwIfAborted();
     const marker = await mark(place, lease, options.everyMs, calledAtMs);
-    // The reply may have taken longer than the lease. Then the work must not begin.
+    // If the reply took longer than the lease, the work must not begin.
     if (marker.outcome === "started") lease.assertHeld();
     if (marker.outcome === "started") return { calledAtMs, found: { lease, marker } };
     await lease.release().catch(() => {});
@@ -87,7 +87,8 @@ export async function start(place: StartPlace, options: ResolvedScheduled): Prom
  *
  * A holder without a marker is about to set one, is about to find one, has just crashed, or uses the lock for something
  * else. A run that has ended may also still hold the lock, for its `minHoldMs` or because its release got no reply.
- * `take` waits for all of them for the length of one lease, because otherwise no instance might run this time.
+ * In all these cases, `take` keeps trying for the length of one lease. Otherwise, it could happen that no instance runs
+ * this time.
  */
 async function take(
   { holdfast, name, lock, session }: StartPlace,
@@ -99,8 +100,8 @@ async function take(
   const wish = { leaseMs, maxHoldMs, label, renew: true, throughPause: false, ...(signal && { signal }) };
   for (let againAfterMs = FIRST_PAUSE_MS; ; againAfterMs = Math.min(LONGEST_PAUSE_MS, 2 * againAfterMs)) {
     try {
-      // Does not queue, because it waits for the marker as well as for the lock. Each call has its own claim, so its
-      // owner id distinguishes this run from others in this process.
+      // Does not queue, because this loop waits for the marker as well as for the lock. Each call has its own claim, so
+      // its owner id distinguishes this run from others in this process.
       return await lock.acquire({ ...wish, waitMs: 0 });
     } catch (error) {
       if (!(error instanceof AcquireTimeoutError)) throw error;
@@ -118,7 +119,7 @@ async function take(
 }
 
 /**
- * Sets the marker. Retries if a reply is lost, because the server then repeats its reply.
+ * Sets the marker. Retries after a lost reply, which is safe because the server then repeats the same reply.
  *
  * @throws StoreError, LeaseLostError
  */

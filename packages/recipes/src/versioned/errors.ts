@@ -2,8 +2,8 @@ import { LockError } from "holdfast";
 import { quote } from "holdfast/internal";
 
 /**
- * In every attempt, another writer wrote first. Nothing was written. Retrying is safe; set `promoteAfter` to reduce
- * conflicts.
+ * In every attempt, another writer wrote first. This update wrote nothing. Retrying is safe; set `promoteAfter` to
+ * reduce conflicts.
  */
 export class ConflictError extends LockError {
   override readonly name: string = "ConflictError";
@@ -18,7 +18,7 @@ export class ConflictError extends LockError {
     const { attempts, version } = facts;
     super(
       name,
-      `${quote(name)} was not updated: another writer was first in each of ${attempts} attempts, and its version is now ${version}; nothing was written, and trying again is safe.`,
+      `${quote(name)} was not updated: ${attempts} of ${attempts} attempts conflicted with other writers (the version is now ${version}). Nothing was written; retry, or set promoteAfter to reduce conflicts.`,
     );
     this.attempts = attempts;
     this.version = version;

@@ -9,9 +9,9 @@ export interface UpdateOptions extends WaitOptions {
   readonly attemptsMax?: number | undefined;
 
   /**
-   * Number of conflicts after which further attempts hold the mutex with the same name, so that such writers take turns.
-   * With a lower number, an update succeeds sooner under load. A whole number from 1 to 1,000,000, or Infinity to never
-   * use the mutex.
+   * Number of conflicts after which further attempts hold the mutex with the same name, so that such writers take
+   * turns. With a lower number, an update succeeds sooner under load. A whole number from 1 to 1,000,000, or Infinity
+   * to never use the mutex.
    * @default Infinity
    */
   readonly promoteAfter?: number | undefined;

@@ -11,7 +11,7 @@ export interface StoredText {
   readonly text: string | undefined;
 }
 
-/** The result of a write: the new version, or in a conflict the stored value. */
+/** The result of a write: the new version, or, after a conflict, the stored value. */
 export type Written =
   | { readonly isWritten: true; readonly version: number }
   | ({ readonly isWritten: false } & StoredText);
@@ -52,8 +52,8 @@ export class VersionedProtocol {
   }
 
   /**
-   * Writes the value if its version is `expected`. Retries until there is a reply. The request counts once and gets the
-   * same reply each time, even if others have written since.
+   * Writes the value if its version is `expected`. Without a reply, retries for about two command timeouts. The request
+   * takes effect once and gets the same reply each time, even if others have written since.
    *
    * @param expected  the version seen by the caller; 0 for no value, ANY_VERSION for any
    * @param text      the new value; undefined deletes

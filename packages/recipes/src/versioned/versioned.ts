@@ -21,7 +21,7 @@ export interface VersionedOptions {
 
 const VALUE_BYTES_MAX = 1_048_576;
 
-/** A value on the server that is written by comparing versions. Creating one sends nothing and needs no cleanup. */
+/** A versioned value on the server. Creating this object sends nothing, and the object needs no cleanup. */
 export class Versioned<Value> {
   /** Name of the value. */
   readonly name: string;
@@ -89,7 +89,7 @@ export class Versioned<Value> {
    * @returns the value that was set, and its version
    * @throws the error that `change` threw, without another attempt
    * @throws ConflictError        `attemptsMax` conflicts; nothing was written
-   * @throws AcquireTimeoutError, PausedError, EvictionError  of the mutex; nothing was written
+   * @throws AcquireTimeoutError, PausedError, EvictionError  from the mutex; nothing was written
    * @throws StoreError           outcome unknown: the value may or may not be written
    * @throws ClosedError          this Holdfast was closed
    * @throws TypeError, RangeError  an invalid argument, or a value that cannot be encoded or is too large
@@ -131,7 +131,7 @@ export class Versioned<Value> {
       name: this.name,
       channel: protocol.channel,
       read: (timeoutMs: number) => protocol.read(timeoutMs),
-      // After a failover, the server may have lost the latest versions. They are not reported again as older ones.
+      // A failover may lose the latest versions. The older version that remains is not reported.
       isNews: (is: StoredText, last: StoredText) => is.version > last.version,
       changesInMs: () => Infinity,
     };
@@ -139,11 +139,16 @@ export class Versioned<Value> {
   }
 
   #encoded(next: Value): string {
-    if (next === undefined) throw new TypeError("a value must not be undefined; use delete to remove it");
+    if (next === undefined)
+      throw new TypeError(
+        `The new value of ${show(this.name)} must not be undefined; call delete() to remove the value`,
+      );
     const text = this.#codec.encode(next);
     const bytes = Buffer.byteLength(text);
     if (bytes > VALUE_BYTES_MAX) {
-      throw new RangeError(`a value must be at most ${VALUE_BYTES_MAX} bytes as text; got ${bytes}`);
+      throw new RangeError(
+        `The new value of ${show(this.name)} must be at most ${VALUE_BYTES_MAX} bytes when encoded; got ${bytes}`,
+      );
     }
     return text;
   }
@@ -161,7 +166,7 @@ export class Versioned<Value> {
 
 function checkVersion(version: unknown): void {
   if (typeof version !== "number")
-    throw new TypeError(`version must be a version that get returned; got ${show(version)}`);
+    throw new TypeError(`version must be a number returned by get(); got ${show(version)}`);
   checkWhole("version", version, 0, Number.MAX_SAFE_INTEGER);
 }
 

@@ -1,8 +1,8 @@
 --[[
   recipes/versioned/write: set or delete the value, if it still has the version that the writer has read.
 
-  Versions only rise: a new version is the server's time in microseconds, or the last version + 1 if that is more. A
-  deleted value leaves its version for a while. A repeated request is recognized by its id, even if the value was
+  Versions only rise: a new version is the server's time in microseconds, or the last version + 1 if that is more. The
+  version of a deleted value is kept for buryMs. A repeated request is recognized by its id, even if the value has been
   written since. Clients may use different values of rememberMs; a request is then remembered for at least half the time
   that its client asked for.
 

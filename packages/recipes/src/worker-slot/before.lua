@@ -4,7 +4,7 @@
   KEYS[1] ends     hash, number -> `<end> <token> <end before>`; ends are in ms since 1970 on the holders' clocks
   ARGV[1] number   number that was granted
   ARGV[2] token    token of the grant
-  REPLY   0        unknown: the note belongs to another grant, or there is none
+  REPLY   0        unknown: the record belongs to another grant, or there is none
           {1, beforeMs}  known; 0 if there was no previous holder
 ]]
 local number, token = ARGV[1], ARGV[2]

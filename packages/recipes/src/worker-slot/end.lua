@@ -4,7 +4,7 @@
   Sent before the release. A late copy changes nothing, because the record then belongs to the next holder.
 
   KEYS[1] ends     hash, number -> `<end> <token> <end before>`; ends are in ms since 1970 on the holders' clocks
-  ARGV[1] number   number that is released
+  ARGV[1] number   number that is about to be released
   ARGV[2] token    token of the grant
   ARGV[3] untilMs  last use of the number, in milliseconds since 1970 on the holder's clock
   REPLY   0        unknown: the record belongs to another grant, or there is none

@@ -1,11 +1,11 @@
 --[[
   recipes/worker-slot/keep: renew the lease of a number, including its rest time, and note when its use may end.
 
-  Works like permits/extend, but the lease lasts longer here than the holder assumes. So if a holder
-  crashes, its number stays unused for the difference after its lease. The script notes the time that the holder's own
-  clock can show at the end of the lease. The next holder begins after that time, whatever its own clock shows. The note
-  of the previous holder is kept beside it while the same grant lasts. Only recipes/worker-slot/end can set a note to an
-  earlier time.
+  Works like permits/extend, but the lease lasts longer here than the holder assumes. So if a holder crashes, its number
+  stays unused for the rest time after the lease has ended for the holder. The script notes the time that the holder's
+  own clock shows at the end of the lease. The next holder begins after that time, whatever its own clock shows. The
+  note of the previous holder is kept beside the new one while the grant lasts. Only recipes/worker-slot/end can set a
+  note to an earlier time.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued

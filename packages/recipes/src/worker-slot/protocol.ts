@@ -1,12 +1,12 @@
 /**
- * The semaphore protocol for worker numbers: the lease lasts longer on the server, which records its end for the
- * next holder.
+ * The semaphore protocol for worker numbers. The server keeps each lease longer than the holder assumes, and records
+ * for the next holder when the use of the number ends.
  */
 
 import { type Claim, call, type Grant, type LockProtocol, type NotHeld, type Session } from "holdfast/internal";
 import { recipesWorkerSlotBefore, recipesWorkerSlotEnd, recipesWorkerSlotKeep } from "../generated/worker-slot.js";
 
-/** Fraction of a release's timeout that the note may take. */
+/** Fraction of a release's timeout that recording the end of the use may take. */
 const NOTE_SHARE = 1 / 4;
 
 /** The use of one worker number. Create one for each call of `workerSlot`. */
@@ -50,7 +50,7 @@ export class SlotUse {
       ...(reclaim && {
         reclaim: async (grant, leaseMs, timeoutMs) => {
           const outcome = await reclaim(grant, leaseMs + restMs, timeoutMs);
-          // The failover may also have lost the note. If the hold has just begun, this also sets its number.
+          // The failover may also have lost the recorded end. If the hold has just begun, this also sets `#grant`.
           if (outcome === "reclaimed") await this.#keep(grant, leaseMs, timeoutMs);
           return outcome;
         },
@@ -98,11 +98,11 @@ export class SlotUse {
   }
 
   /**
-   * Records that the number is no longer used from now on. Waits for the reply before the release, because sending the
-   * note first does not guarantee that it runs first: an unknown script must be loaded. Meanwhile the next holder would
-   * read the old, later note.
+   * Records that the number is not used from now on. The release must wait for the reply, because the server may run
+   * the release first if it has to load the script of this call. Meanwhile, the next holder would read the old, later
+   * end.
    *
-   * @returns the rest of `timeoutMs`. Never rejects: without the note, the next holder only begins later
+   * @returns the rest of `timeoutMs`. Never rejects: if recording fails, the next holder only begins later
    */
   async #end({ owner }: Claim, timeoutMs: number): Promise<number> {
     if (this.#grant?.claim.owner !== owner) return timeoutMs;

@@ -20,12 +20,13 @@ import {
   type ResolvedOptions,
   resolve,
   type Session,
+  show,
 } from "holdfast/internal";
 import { SlotUse } from "./protocol.js";
 
 /** Options of `workerSlot`. */
 export interface WorkerSlotOptions {
-  /** How many numbers there are, counted from 0: the `permits` of the semaphore. A whole number from 1 to 1,000,000. */
+  /** How many numbers there are, starting at 0: the `permits` of the semaphore. A whole number from 1 to 1,000,000. */
   readonly count: number;
 
   /**
@@ -59,6 +60,13 @@ export interface WorkerSlotOptions {
 const NAMES: readonly (keyof WorkerSlotOptions)[] = ["count", "leaseMs", "restMs", "waitMs", "signal", "label"];
 const YEAR_MS = 31_536_000_000;
 
+/** Undefined if the numbers may have been free: the semaphore was paused, or the server did not reply. */
+function takenMessage({ lockName, waitMs, pause, cause }: AcquireTimeoutError): string | undefined {
+  if (pause !== undefined || cause !== undefined) return undefined;
+  const taken = waitMs === 0 ? "are taken" : `were taken for ${waitMs} ms`;
+  return `All numbers of ${show(lockName)} ${taken}. You hold no number, so retrying is safe; error.holders lists the holders.`;
+}
+
 /** All numbers were taken until the wait ended. Nothing is held; retrying is safe. */
 export class SlotsTakenError extends AcquireTimeoutError {
   override readonly name: string = "SlotsTakenError";
@@ -67,7 +75,7 @@ export class SlotsTakenError extends AcquireTimeoutError {
   readonly holders: readonly SemaphoreHolder[];
 
   constructor(error: AcquireTimeoutError, holders: readonly SemaphoreHolder[]) {
-    super(error.lockName, error);
+    super(error.lockName, error, takenMessage(error));
     this.holders = holders;
   }
 }
@@ -87,7 +95,7 @@ export class WorkerSlot extends Lease {
     super(hold);
     this.number = hold.grant.slots[0] as number; // permits of such a lease are numbered
     this.#use = use;
-    // If the Holdfast closes, it releases the number without a call by its user, so record the use here.
+    // When the Holdfast closes, it releases the number without the user's involvement, so record the use here.
     hold.onLost((reason) => {
       if (reason === "closed") use.inUse();
     });
@@ -95,8 +103,8 @@ export class WorkerSlot extends Lease {
 
   /**
    * The last time at which the previous holder may have used the number, in milliseconds since 1970 by that holder's
-   * clock; 0 if no previous holder is known. If your ids contain a time, use only later times of your own clock. Then
-   * no two ids are the same, however much the clocks differ.
+   * clock; 0 if no previous holder is known. If your ids contain a time, use only times of your own clock that are
+   * later than this one. Then no two ids are the same, however much the clocks differ.
    */
   get notBeforeAtMs(): number {
     return this.#notBeforeAtMs;
@@ -113,7 +121,7 @@ export class WorkerSlot extends Lease {
     this.#notBeforeAtMs = await insist(session, () => this.#use.beforeMs());
   }
 
-  /** As in every lease: how long the number may still be used, in milliseconds. */
+  /** Returns how long the number may still be used, in milliseconds. */
   override validForMs(): number {
     const leftMs = super.validForMs();
     if (leftMs > 0) this.#use.inUse();
@@ -130,7 +138,7 @@ export class WorkerSlot extends Lease {
  *
  * @param name  name of the semaphore, 1 to 512 bytes
  * @throws SlotsTakenError        all numbers were taken until `waitMs`; lists their holders
- * @throws CapacityMismatchError  other processes use another `count`
+ * @throws CapacityMismatchError  other processes use a different `count`
  * @throws PausedError, StoreError, EvictionError, ClosedError  as `acquire` of a semaphore; nothing is held
  * @throws LeaseLostError         the lease was lost before the number was recorded as in use
  * @throws UnsupportedError       this Holdfast uses several independent servers

@@ -6,8 +6,8 @@
   have been lost. It leaves the expiry as it is, because it may be a late copy that arrives after an extension.
 
   For the resources, the script uses only commands that redlock 5 uses, so that a Redis user who may run the scripts of
-  redlock 5 may run this one. It reads the time before it writes anything, because a user who may not read the time gets
-  the lock without fences.
+  redlock 5 may also run this one. It reads the time before it writes anything, because a user who may not read the time
+  gets the lock without fences.
 
   The number of resources differs between calls, so this script computes the n of KEYS[n].
 
@@ -15,12 +15,12 @@
   ARGV[2]   duration  length of the lock
   ARGV[3]   fences    how many of the keys are fences: 0, or one for each resource
   ARGV[4]   fenceMs   expiry of the fences
-  KEYS[...] keys      the resources, each a string with the value of its lock, which expires; then the fences, each a string with the
-                      last token of a resource
+  KEYS[...] keys      the resources, each a string with the value of its lock, which expires; then the fences, each a
+                      string with the last token of a resource
   GRANTS  by itself
   REPLY     locked      counted, without fences: the number of resources, or 0 if one of them is locked by another value
-            {1, token}  granted, with fences; the token is the server's time in microseconds, or the highest last token + 1 if that is
-                        higher
+            {1, token}  granted, with fences; the token is the server's time in microseconds, or the highest last token
+                        + 1 if that is higher
 ]]
 local value, duration, fences = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local count = #KEYS - fences

@@ -1,15 +1,16 @@
 --[[
   redlock-compat/lock/release: free the resources that still have the value of the lock, and notify waiters.
 
-  The original's clients neither publish nor subscribe, and find a free resource by polling. A message that cannot be published does
-  not make the release fail, because waiters poll too.
+  Clients of the original redlock neither publish nor subscribe, and find a free resource by polling. A message that
+  cannot be published does not make the release fail, because waiters poll too.
 
   ARGV[1]   value     random text of the lock
-  ARGV[2]   channels  channels of the waiters for the resources, separated by spaces, which no channel contains; empty to notify none
+  ARGV[2]   channels  channels of the waiters for the resources, separated by spaces, which no channel contains; empty
+                      to notify no waiters
   ARGV[3]   fences    how many of the keys are fences: 0, or one for each resource
   ARGV[4]   fenceMs   expiry of the fences
-  KEYS[...] keys      the resources, each a string with the value of its lock, which expires; then the fences, each a string with the
-                      last token of a resource
+  KEYS[...] keys      the resources, each a string with the value of its lock, which expires; then the fences, each a
+                      string with the last token of a resource
   REPLY     freed     counted: the number of resources that had the value
 ]]
 local value, fences = ARGV[1], tonumber(ARGV[3])

@@ -1,4 +1,4 @@
-/** Spans of recipes: one for each call of `once`, and one for each term of `lead`. */
+/** Spans of recipes: one for each call to `once`, and one for each term of `lead`. */
 import { type Attributes, context, type Span, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import type { ServerAddress } from "holdfast/internal";
 import { errorTypeOf } from "../error-type.js";
@@ -20,7 +20,7 @@ interface RecipeTrace {
   readonly error?: unknown;
 }
 
-/** Outcomes of `once` by error code, for errors that mean that nothing was run here. All other errors are failures. */
+/** Outcomes of `once` by error code, for errors that mean that nothing ran here. All other errors are failures. */
 const ANSWERS: Readonly<Record<string, string>> = {
   ERR_LOCK_ONCE_RUNNING: "in_flight",
   ERR_LOCK_ONCE_MISMATCH: "mismatch",
@@ -49,7 +49,7 @@ export class RecipeTracing {
     };
   }
 
-  /** Ends all open spans. Call it after unsubscribing, because their real end will not be seen. */
+  /** Ends all open spans. Call it after unsubscribing, when their real ends can no longer be seen. */
   end(): void {
     for (const span of this.#open.values()) span.end();
     this.#open.clear();
@@ -67,7 +67,8 @@ export class RecipeTracing {
     span.setAttributes({ ...this.#about(trace), ...(outcome === undefined ? {} : { "holdfast.outcome": outcome }) });
     if ("error" in trace) {
       span.setAttributes({ "error.type": errorTypeOf(trace.error) });
-      // A call of `once` that found the work running elsewhere, or failed before, has not failed itself.
+      // If a call to `once` finds that the work is running elsewhere or has already failed, the call itself has not
+      // failed.
       if (trace.kind !== "once" || trace.token !== undefined || outcome === "unknown") fail(span, trace.error);
     } else if (outcome === "lost") {
       span.setStatus({ code: SpanStatusCode.ERROR, message: "lost" });

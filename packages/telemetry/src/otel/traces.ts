@@ -54,7 +54,7 @@ interface Held {
  *
  * - `holdfast.acquire`: from the call to the grant, or to the end of the call without one
  * - `holdfast.hold`: from the grant to the end of the lease
- * - `holdfast.once`: a call of `once`
+ * - `holdfast.once`: a call to `once`
  * - `holdfast.lead`: a term of `lead`
  *
  * @returns a function that stops tracing and ends the open spans
@@ -167,7 +167,7 @@ class LockTracing {
     span?.end();
   }
 
-  /** Ends all open spans. Call it after unsubscribing, because their real end will not be seen. */
+  /** Ends all open spans. Call it after unsubscribing, when their real ends can no longer be seen. */
   end(): void {
     for (const { value } of this.#asked.open()) value.span.end();
     for (const { span } of this.#held.values()) span.end();
