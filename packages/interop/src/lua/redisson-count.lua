@@ -1,9 +1,9 @@
 --[[
   lua/redisson-count: read the count of a semaphore or latch, and refuse a key that belongs to something else.
 
-  The server itself refuses a key of a different type. A client that adds a prefix to its keys adds it neither to channels
-  nor to the names that Redisson derives from the key. Both libraries would then use different names, so this refuses
-  the key.
+  The server itself refuses a key of a different type. A client that adds a prefix to its keys adds it neither to
+  channels nor to the names that Redisson derives from the key. The two libraries would then use different names, so
+  this script refuses the key.
 
   Needs `name`. Uses KEYS[1], a string.
 ]]

@@ -1,8 +1,7 @@
 --[[
   lua/redisson-field: read the hash of a lock, whose key may be of a different type.
 
-  KEYS[1] is the hash. An error for a user without permission is raised. Only a key of a different type is a regular
-  result.
+  KEYS[1] is the hash. Raises an error if the user lacks permission. Only a key of a different type is a regular result.
 ]]
 -- Returns 1 or 0, or nil if the key has another type.
 local function has(field)

@@ -1,8 +1,7 @@
 --[[
   lua/redisson-mode: the mode of a read-write lock, whose key may be of a different type.
 
-  KEYS[1] is the hash. An error for a user without permission is raised. Only a key of a different type is a regular
-  result.
+  KEYS[1] is the hash. Raises an error if the user lacks permission. Only a key of a different type is a regular result.
 ]]
 -- Returns false if the lock is free, and nil if the key belongs to something else.
 local function modeOf()

@@ -1,5 +1,5 @@
 --[[
-  lua/redisson-publish: wake the waiters with the publish command that their client subscribes with.
+  lua/redisson-publish: wake the waiters with the publish command that matches how their client subscribes.
 
   Runs before the first write, so that a missing permission to publish raises an error before anything is changed. A
   server without sharded channels has no subscribers on them, so its missing SPUBLISH is ignored.

@@ -15,7 +15,7 @@ local function readValue()
     return found
   end
   if not string.find(found.err, 'WRONGTYPE', 1, true) then
-    -- The command was refused, for example for lack of permission. Repeats it to raise the error.
+    -- The command was refused, for example because a permission is missing. Repeats it to raise the error.
     redis.call('GET', KEYS[1])
   end
 end
@@ -35,7 +35,7 @@ local function unitsOf(value)
   end
 end
 
--- Whether the writer of a record may still work, when its clock and ours may differ by `skewMs`.
+-- Whether the writer of a record may still be active, given that its clock and the server's may differ by `skewMs`.
 local function isLive(value, skewMs)
   if unitMs == 0 then
     return redis.call('PTTL', KEYS[2]) > 0
@@ -44,8 +44,8 @@ local function isLive(value, skewMs)
   return units ~= nil and units * unitMs - skewMs > nowMs
 end
 
--- The state of the lock of a claim that the record names: own, deleted, overwritten or claimed. A client that saw an
--- expired value may overwrite the lock too late, with a value that it computed before our grant. Such a value ends
+-- The state of the lock, for the claim that the record names: own, deleted, overwritten or claimed. A client that saw
+-- an expired value may overwrite the lock too late, with a value that it computed before the grant. Such a value ends
 -- earlier than any value computed since. A claim that finds a later value has lost the lock.
 local function standing(found, value, sinceMs, skewMs, latestMs)
   if found == value then

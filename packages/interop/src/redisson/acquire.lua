@@ -36,7 +36,7 @@ end
 
 local token = nowUs
 if fenced == '1' then
-  -- An owner that asks again has the last token, because no other claim was granted since.
+  -- An owner that asks again has the last token, because no other claim has been granted since.
   local last = isOurs and redis.call('GET', KEYS[2])
   token = tonumber(last or redis.call('INCR', KEYS[2]))
 end

@@ -14,17 +14,17 @@ const AWAIT_OPTIONS: readonly string[] = ["waitMs", "signal"];
 const COUNT_MAX = Number.MAX_SAFE_INTEGER;
 
 /**
- * Redisson's `RCountDownLatch`: lets all waiters in Java and Node continue after a given number of count-downs, on one
- * server, between failovers.
+ * Redisson's `RCountDownLatch`: lets all waiters in Java and Node continue after a given number of count-downs. This
+ * holds on one server and between failovers.
  *
- * A latch has no holders and no lease. It lives until it is counted down or deleted, so if a process crashes before it
- * counts down, that count-down is missing. A latch without a count is open. The format does not record which client
- * counted, so a job that is restarted counts again. But one call counts only once, however often its request is sent,
- * because Holdfast remembers its reply in a separate key.
+ * A latch has no holders and no lease. It lives until its count reaches zero or it is deleted, so if a process crashes
+ * before it counts down, that count-down is missing. A latch without a count is open. The format does not record which
+ * client counted, so a job that is restarted counts again. But one call counts only once, however often its request is
+ * sent, because Holdfast remembers its reply in a separate key.
  *
  * A message notifies waiters when the count reaches zero. They also check the count every `recheckMs`. On a cluster, a
- * name with a closing brace is refused: Redisson puts braces around it for its channel, so the two are in different
- * slots.
+ * name with a closing brace is refused: Redisson adds braces around the name in its channel, so the key and the channel
+ * are in different slots.
  *
  * Algorithm: Redisson's, a count and a channel that opens and closes the latch (docs/redisson-permits.md).
  */
@@ -61,7 +61,7 @@ export class RedissonCountDownLatch {
    * Decrements the count. At zero, all waiters continue.
    *
    * @returns the remaining count; 0 if there is no count
-   * @throws StoreError   outcome unknown: it may have counted, so calling it again may count twice
+   * @throws StoreError   outcome unknown: the call may have counted, so calling again may count twice
    * @throws ClosedError  this Holdfast was closed
    */
   async countDown(): Promise<number> {
@@ -79,7 +79,7 @@ export class RedissonCountDownLatch {
    * Waits until the count is zero. Returns immediately if it is zero or there is no count.
    *
    * @param options  `waitMs` defaults to that of an acquire
-   * @throws WaitTimeoutError  not zero within `waitMs`; waiting again is safe
+   * @throws WaitTimeoutError  the count did not reach zero within `waitMs`; waiting again is safe
    * @throws the signal's reason, if it aborts the wait
    * @throws StoreError, EvictionError, ClosedError  as `Lock.acquire`
    * @throws TypeError, RangeError  invalid option; nothing was sent
@@ -94,7 +94,7 @@ export class RedissonCountDownLatch {
         protocol: this.#protocol.wait,
         options: resolved,
         ...waitsOf(this.#place, this.#recheckMs),
-        // At zero all waiters continue together, so there is no local line.
+        // At zero, all waiters continue together, so they need no local queue.
         line: lineOfOne(session),
         ends: { granted: () => resolveWait(undefined), timedOut: resolveWait, failed: reject },
       });
@@ -117,7 +117,10 @@ export class RedissonCountDownLatch {
     return this.#once((request, timeoutMs) => this.#protocol.delete(request, timeoutMs));
   }
 
-  /** Sends a request until the server replies. It takes effect once, however often it arrives. */
+  /**
+   * Sends a request until the server replies, for about two command timeouts. It takes effect once, however often it
+   * arrives.
+   */
   #once<Answer>(send: (request: string, timeoutMs: number) => Promise<Answer>): Promise<Answer> {
     const { session } = this.#place.scope;
     const request = session.newRequestId(this.name);

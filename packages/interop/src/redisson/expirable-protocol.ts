@@ -46,8 +46,8 @@ export interface ExpirableProtocol extends LockProtocol {
   /** Returns the number of free permits, and the ids of held permits as holders. */
   inspect(owner: string | undefined, timeoutMs: number): Promise<ExpirableState>;
   /**
-   * Returns the number of free and held permits. Undefined if permits of more expired leases must be reclaimed first:
-   * ask again.
+   * Returns the number of free and held permits. Returns undefined if permits of more expired leases must be reclaimed
+   * first: then ask again.
    */
   counts(timeoutMs: number): Promise<PermitCounts | undefined>;
   /** Sets the number of permits. `ttlMs` 0 means forever. Returns false if the semaphore already exists. */
@@ -58,7 +58,7 @@ export interface ExpirableProtocol extends LockProtocol {
   addPermits(permits: number, request: string, timeoutMs: number): Promise<void>;
   /** Releases a permit by its id. */
   tryRelease(id: string, request: string, timeoutMs: number): Promise<PermitRelease>;
-  /** Releases permits by their ids, all or none. Returns false if one of them was not held or had ended. */
+  /** Releases permits by their ids, all or none. Returns false if one was not held or its lease had ended. */
   tryReleaseAll(ids: readonly string[], request: string, timeoutMs: number): Promise<boolean>;
   /** Sets the end of a lease to `leaseMs` from now; -1 means never. Returns false if the permit is not held. */
   updateLease(id: string, leaseMs: number, timeoutMs: number): Promise<boolean>;
@@ -126,9 +126,12 @@ export function expirableProtocol(place: PermitsPlace): ExpirableProtocol {
 
     async forceRelease({ owner = "", token }, timeoutMs) {
       if (token !== undefined) {
-        throw new UnsupportedError(name, "The server does not store a token for a Redisson permit: use its id.");
+        throw new UnsupportedError(
+          name,
+          "Nothing was released: Redisson stores no token for a permit. Pass its id as { owner } to forceRelease.",
+        );
       }
-      // A client that prefixes keys sees no permits. Only the script of `tryRelease` detects that.
+      // A client that adds a prefix to keys sees no permits, so use `tryRelease`, whose script detects the prefix.
       const request = place.scope.session.newRequestId(name);
       return (await protocol.tryRelease(checkPermitId(owner), request, timeoutMs)) !== "not-held";
     },

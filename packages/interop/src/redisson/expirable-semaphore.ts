@@ -12,7 +12,7 @@ import { checkRecheckMs, MOST_PERMITS, PermitsLock, permitsParts, type RecheckOp
 import type { PermitsPlace } from "./permits-place.js";
 import type { SetPermitsOptions } from "./semaphore.js";
 
-/** A lease on one or more permits, which are renewed and end together. */
+/** A lease on one or more permits, which are renewed and released together. */
 export class RedissonPermitLease extends Lease {
   /**
    * Ids of the permits, 32 hexadecimal digits each, as in Java. The first one is `owner`. Any client that knows an id
@@ -29,7 +29,7 @@ export class RedissonPermitLease extends Lease {
 
 /** The state of the semaphore, from `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface PermitInspection extends Inspection {
-  /** The number of free permits, not counting permits whose lease has ended but that were not taken back yet. */
+  /** The number of free permits, not counting permits whose lease has ended but that have not been taken back yet. */
   readonly free: number;
 }
 
@@ -39,17 +39,17 @@ const LONGEST_MS = 31_536_000_000;
 
 /**
  * Redisson's `RPermitExpirableSemaphore`: Java services and Node take permits from one count, each with a lease that
- * all clients see, on one server, between failovers.
+ * all clients see. This holds on one server and between failovers.
  *
  * When a client of either system asks for permits, those whose leases have ended are taken back first. Holdfast renews
- * its leases while their holder lives. Redisson does not renew its leases. They end at the time that Java set, or
+ * its leases while their holders live. Redisson does not renew its leases. They end at the time that Java set, or
  * never. Any client that knows the id of a permit can release it or change the end of its lease, so an id can be passed
  * from one system to the other. Holdfast does not renew a lease that was passed to it by id.
  *
- * Waiters of one process are served in order; there is no order among processes. A waiter asks again when a message
- * arrives, when the first lease ends, and every `recheckMs`. Redisson calculates ends of leases with the clock of the
- * Java service, Holdfast with that of the server. Tokens are the server's clock in microseconds. They order the grants
- * of Holdfast unless that clock is set back. Java has no tokens.
+ * Waiters in one process are served in order; there is no order between processes. A waiter asks again when a message
+ * arrives, when the first lease ends, and every `recheckMs`. Redisson computes the end of a lease with the Java
+ * service's clock, and Holdfast with the server's clock. Tokens are the server's clock in microseconds. They order the
+ * grants of Holdfast unless that clock is set back. Java has no tokens.
  *
  * Algorithm: Redisson's, a count, a sorted set of ids by the end of their leases, and a channel that notifies waiters
  * (docs/redisson-permits.md).
@@ -181,7 +181,7 @@ export class RedissonPermitExpirableSemaphore extends PermitsLock<RedissonPermit
   }
 
   /**
-   * Returns the number of free permits and the ids of held ones, of both systems. Read-only.
+   * Returns the number of free permits and the ids of those that clients of either system hold. Read-only.
    *
    * @throws StoreError, ClosedError
    */

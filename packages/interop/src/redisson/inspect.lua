@@ -5,7 +5,7 @@
   KEYS[2] fence  string, the last token of a FencedLock
   ARGV[1] name   the first key, without any prefix that a client adds
   REPLY   {0, restMs, token, owners...}  free
-          {1, restMs, token, owners...}  held: one owner; restMs is -1 without an end; token is 0 if none was issued
+          {1, restMs, token, owners...}  held: one owner; restMs is -1 if it never ends; token is 0 if none was issued
           3                              mistyped: the key belongs to an object of a different type
           4                              prefixed: the client added a prefix to the key
 ]]

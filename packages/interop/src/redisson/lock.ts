@@ -5,19 +5,19 @@ import { hashProtocol } from "./protocol.js";
 import { partsOf } from "./waiting.js";
 
 /**
- * Redisson's `RLock`: mutual exclusion with Java services, at most one live lease per name, on one server, between
- * failovers.
+ * Redisson's `RLock`: mutual exclusion with Java services. A name has at most one live lease. This holds on one server
+ * and between failovers.
  *
- * Not reentrant: each lease is a separate hold, so a holder that acquires again waits for itself. No order among
- * waiters: a release notifies one waiter in each process, and the first that asks gets the lock. A crashed holder
- * blocks others until its lease ends.
+ * Not reentrant: each lease is a separate hold, so a holder that acquires again waits for itself. Waiters have no
+ * order: a release notifies one waiter in each process, and the first that asks gets the lock. A crashed holder blocks
+ * others until its lease ends.
  *
- * Holders are notified of a lost lease before it ends on the server. But a forced release, by Node or Java, is noticed
+ * Holders are notified of a lost lease before it ends on the server. But they notice a forced release, by Node or Java,
  * only at the next renewal, because the protocol sends no message to the holder. Tokens are the server's clock in
  * microseconds. They order the grants of Holdfast unless that clock is set back. Java has no tokens.
  *
  * Algorithm: Redisson's, a hash with the owner and a channel that notifies waiters (docs/redisson.md). Holdfast uses a
- * separate owner id for each claim, so that Redisson counts no acquire twice.
+ * separate owner id for each claim, so that Redisson does not count a second acquire as reentrant.
  */
 export class RedissonLock extends ForeignLock {
   /** @internal */
@@ -29,10 +29,10 @@ export class RedissonLock extends ForeignLock {
 /**
  * Redisson's `RFencedLock`: like `RedissonLock`, with a token that rises with every grant to Java or Node.
  *
- * `lease.token` comes from Redisson's counter, so a resource can compare it with tokens of Java services. It counts
- * from 1. The key of the counter never expires, so one key remains for each name that was ever locked. A failover may
- * repeat tokens that had not reached the replica. A Java `RLock` with the same name excludes this lock, but does not
- * change the counter.
+ * `lease.token` comes from Redisson's counter, so a resource can compare it with tokens of Java services. The counter
+ * starts at 1. Its key never expires, so one key remains for each name that was ever locked. After a failover, tokens
+ * that had not reached the replica can be issued again. A Java `RLock` with the same name excludes this lock, but does
+ * not change the counter.
  */
 export class RedissonFencedLock extends ForeignLock {
   /** @internal */
@@ -44,8 +44,8 @@ export class RedissonFencedLock extends ForeignLock {
 /**
  * Redisson's `RSpinLock`: like `RedissonLock`, but waiters do not subscribe. They ask again after 4 to 64 ms.
  *
- * It has the key of an `RLock`, and the two exclude each other. A release by Holdfast also notifies waiters for an
- * `RLock` with this name. Java's spin lock does not, so these waiters sleep until the lease would have ended.
+ * It uses the key of the `RLock` with this name, so the two exclude each other. A release by Holdfast also notifies
+ * waiters for that `RLock`. Java's spin lock does not, so these waiters sleep until the lease would have ended.
  */
 export class RedissonSpinLock extends ForeignLock {
   /** @internal */

@@ -1,9 +1,9 @@
 /**
- * Derives the keys and channels of a Redisson object from its name, byte for byte like Redisson.
+ * Derives the keys and channels of a Redisson object from its name, byte for byte as Redisson does.
  *
  * The main key is the mapped name itself. Two rules derive everything else. They check only whether the name contains
- * an opening brace, not whether it has a valid hash tag. So for some names, a derived key is in a different cluster slot than the
- * main key. On a cluster, such names are refused.
+ * an opening brace, not whether it has a valid hash tag. So for some names, a derived key is in a different cluster
+ * slot than the main key. On a cluster, such names are refused.
  */
 import { checkName, show } from "holdfast/internal";
 
@@ -38,7 +38,7 @@ export function semaphoreChannel(name: string): string {
 }
 
 /**
- * Returns the channel of a CountDownLatch. This is the only name that Redisson puts in braces even if it contains some.
+ * Returns the channel of a CountDownLatch. Redisson adds braces here even if the name already contains some.
  */
 export function countDownLatchChannel(name: string): string {
   return `redisson_countdownlatch__channel__{${name}}`;
@@ -88,7 +88,7 @@ export interface NameRules {
 /**
  * Returns the name on the server, which is the main key.
  *
- * @param derivedOf  functions that derive a key or channel, one for each rule that the object uses
+ * @param derivedOf  functions that derive the object's other keys and channels, at least one for each rule it uses
  * @throws TypeError, RangeError  an invalid name or mapper result, or a derived key in another slot of a cluster
  */
 export function rawName(

@@ -37,9 +37,9 @@ export interface RedissonAcquireOptions extends AcquireOptions, RedissonTryAcqui
 /** Options of a semaphore or latch. */
 export interface RecheckOptions {
   /**
-   * Longest time between two requests of a waiter. A longer time needs fewer requests. A shorter time reacts sooner if
-   * a message was lost, a service publishes with the other command, or permits of a crashed process can be taken back.
-   * Whole milliseconds, 10 to 60,000.
+   * Longest time between two requests of a waiter. With a longer time, waiters send fewer requests. With a shorter
+   * time, they react sooner if a message was lost, if a service publishes with the other command, or if permits of a
+   * crashed process can be taken back. Whole milliseconds, 10 to 60,000.
    * @default 2_000
    */
   readonly recheckMs?: number | undefined;
@@ -137,7 +137,8 @@ export class PermitsLock<Held extends Lease> extends ForeignLock<Held> {
   }
 
   /**
-   * Sends a request until the server replies. It takes effect once, however often it arrives.
+   * Sends a request until the server replies, for about two command timeouts. It takes effect once, however often it
+   * arrives.
    *
    * @throws StoreError, ClosedError
    * @internal

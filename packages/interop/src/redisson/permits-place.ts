@@ -82,7 +82,6 @@ function placeAt(facts: {
 
 const SORTS: Readonly<Record<string, string>> = {
   expirable: "belongs to a semaphore whose permits expire",
-  mixed: "belongs to a semaphore of the other kind",
   plain: "belongs to a plain semaphore",
   strange: "has a value that is not a count",
   mistyped: "has another type, for example that of a lock",
@@ -96,7 +95,11 @@ export function refused({ name, raw, kind }: CountPlace, outcome: string): Store
       `This client adds its keyPrefix to the key ${show(raw)}, but not to the channel that Redisson derives. Use the nameMapper of redisson instead.`,
     );
   }
-  const cause = new Error(`its key ${show(raw)} ${SORTS[outcome] ?? outcome}, so it is not the key of a ${kind}`);
+  const sort =
+    outcome === "mixed"
+      ? `belongs to a ${kind.includes("expirable") ? "plain" : "permit-expirable"} semaphore`
+      : SORTS[outcome];
+  const cause = new Error(`the key ${show(raw)} is not a ${kind}: it ${sort ?? outcome}`);
   return new StoreError(name, { mayHaveRun: false, transient: false, cause });
 }
 

@@ -46,7 +46,9 @@ export function meant<Reply extends { readonly outcome: string }>(
 
 /** Returns the error for a key that belongs to an object of a different type. The script did nothing. */
 function mistyped({ kind, name, raw }: Place): StoreError {
-  const cause = new Error(`its key ${show(raw)} is not the key of ${kind}`);
+  const cause = new Error(
+    `the key ${show(raw)} is not a ${kind}: it has another type, or belongs to another kind of lock`,
+  );
   return new StoreError(name, { mayHaveRun: false, transient: false, cause });
 }
 
@@ -58,7 +60,8 @@ export function extendsHash(place: Place): LockProtocol["extend"] {
 }
 
 /**
- * Returns `LockProtocol.confirm`: renews the lease so that replicas acknowledge the grant. Undefined if they need not.
+ * Returns `LockProtocol.confirm`, which renews the lease so that replicas acknowledge the grant. Undefined if the store
+ * does not confirm grants.
  */
 export function confirmBy({ scope }: Place, extend: LockProtocol["extend"]): LockProtocol["confirm"] {
   if (scope.session.store.confirmsGrants !== true) return undefined;
@@ -71,7 +74,8 @@ export function latchOf({ scope, raw }: Place, claim: Claim): string {
 }
 
 /**
- * Deletes the latch of a release after its reply has arrived. Runs in the background, because the latch also expires.
+ * Deletes the latch of a release after its reply has arrived. Runs in the background and ignores errors, because the
+ * latch expires anyway.
  */
 export function unlatch(place: Place, latch: string): void {
   call(callerOf(place), interopRedissonUnlatch, { latch }, {}, place.scope.session.commandTimeoutMs).catch(() => {});

@@ -81,20 +81,26 @@ export function hashProtocol(place: Place, isFenced: boolean): LockProtocol {
   };
 }
 
-/** Returns the error for a lease import: the owner id contains the process, so a lease cannot move to another one. */
+/** Returns the error for adopting a lease. Its owner id belongs to one process, so it cannot move to another one. */
 export function cannotMove({ kind, name }: Place): UnsupportedError {
   return new UnsupportedError(name, `A lease of ${kind} stays with the process that acquired it.`);
 }
 
 /**
  * Returns the error for a force-release by token only. The counter of a FencedLock shows the last fenced grant, but an
- * `RLock` may have been granted since, which does not change the counter.
+ * `RLock`, which does not change the counter, may have been granted since.
  */
 function saysTooLittle({ kind, name }: Place): UnsupportedError {
-  return new UnsupportedError(name, `A token of ${kind} does not say who holds the lock now: pass its owner as well.`);
+  return new UnsupportedError(
+    name,
+    `Nothing was released: a token alone does not identify the holder of a ${kind}. Pass { owner, token } to forceRelease.`,
+  );
 }
 
 /** Returns the error for a force-release by token, because the server stores tokens only for a FencedLock. */
 export function keepsNoToken({ kind, name }: Place): UnsupportedError {
-  return new UnsupportedError(name, `The server does not store a token for ${kind}: pass its owner.`);
+  return new UnsupportedError(
+    name,
+    `Nothing was released: Redisson stores no token for a ${kind}. Pass { owner } to forceRelease.`,
+  );
 }

@@ -41,7 +41,7 @@ export interface Redisson {
   /**
    * `getMultiLock(…)`: several locks as one, all or none. A string is the name of a `lock`. Node always takes them in
    * the same order, whatever the order of `members`, so Node callers cannot deadlock. Java takes them in the order
-   * given: to avoid deadlocks between Java and Node, pass them in the order of their names there.
+   * given. To avoid deadlocks between Java and Node, sort them by name in Java.
    *
    * @param members  1 to 64 names and locks of this Holdfast, of any kinds, each lock only once
    * @throws TypeError, RangeError  invalid member, or the same lock twice
@@ -93,7 +93,7 @@ export function redisson(holdfast: Holdfast, options: RedissonOptions = {}): Red
 }
 
 /**
- * @param derivedOf  functions that derive a key or channel, one for each rule of the kind other than the unlock latch
+ * @param derivedOf  functions that derive the keys and channels of this kind of lock, except for its unlock latch
  */
 function placeOf(
   scope: RedissonScope,

@@ -10,16 +10,16 @@ export type Publish = "plain" | "sharded" | "both";
 /** Options of `redisson()`. All must match the configuration of the Java services. */
 export interface RedissonOptions {
   /**
-   * Maps a name to the name on the server, like the `NameMapper` of the Java services. Add a prefix here and not with
-   * the `keyPrefix` of a client, which does not apply to channels and derived names.
+   * Maps a name to the name on the server, like the `NameMapper` of the Java services. Add a prefix here, not with the
+   * client's `keyPrefix`, which does not apply to channels and derived names.
    * @default the name is not changed
    */
   readonly nameMapper?: NameMapper | undefined;
 
   /**
-   * How waiters are notified: `PUBLISH`, `SPUBLISH`, or both. Redisson chooses by its own configuration, which Holdfast
-   * cannot see. Since version 3.22 it uses `SPUBLISH` on a cluster of Redis 7 or later, unless
-   * `shardedSubscriptionMode` is `OFF`. Everywhere else it uses `PUBLISH`. A wrong choice is still safe, but waiters of
+   * How waiters are notified: `PUBLISH`, `SPUBLISH`, or both. Redisson's choice depends on its configuration, which
+   * Holdfast cannot see. Since version 3.22 it uses `SPUBLISH` on a cluster of Redis 7 or later, unless
+   * `shardedSubscriptionMode` is `OFF`. Everywhere else it uses `PUBLISH`. A wrong choice is still safe, but waiters on
    * the other side sleep until the lease ends. `"both"` publishes and subscribes twice. `"sharded"` is for clusters
    * only.
    * @default "plain" on one server and behind Sentinel, "both" on a cluster
@@ -35,8 +35,8 @@ export interface RedissonOptions {
   readonly watchdogMs?: number | undefined;
 
   /**
-   * How long a waiter of a fair lock with `waitMs: Infinity` keeps its place: the `fairLockWaitTimeout` of the Java
-   * services. With a longer time, a crashed waiter delays the waiters behind it for longer. With a shorter time,
+   * How long a waiter with `waitMs: Infinity` keeps its place in a fair lock's queue: the `fairLockWaitTimeout` of the
+   * Java services. With a longer time, a crashed waiter delays the waiters behind it for longer. With a shorter time,
    * waiters of a lock that is held for a long time lose their places. Whole milliseconds, 100 to 31,536,000,000.
    * @default 300_000
    */
@@ -57,14 +57,14 @@ export interface RedissonScope extends NameRules {
   readonly watchdogMs: number;
   /** See `RedissonOptions.fairWaitMs`. */
   readonly fairWaitMs: number;
-  /** How long the reply of a request is remembered, in ms: longer than Holdfast retries the request. */
+  /** How long the reply to a request is remembered, in ms: longer than Holdfast retries the request. */
   readonly latchMs: number;
   /**
    * Returns the owner id of a claim, as `<uuid>:<number>` like Redisson's `<client>:<thread>`. Each claim has its own,
-   * because Redisson counts a second acquire of the same owner as reentrance.
+   * because Redisson counts a second acquire by the same owner as reentrant.
    */
   ownerOf(claimNumber: number): string;
-  /** Returns the id of the release of a claim, the same however often it is sent: 32 hexadecimal digits. */
+  /** Returns the request id of a claim's release, which is the same for every retry: 32 hexadecimal digits. */
   requestIdOf(claimNumber: number): string;
 }
 

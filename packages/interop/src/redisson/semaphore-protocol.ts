@@ -23,17 +23,17 @@ const NAMED_HOLDERS = 1_000;
  */
 export interface RedissonSemaphoreProtocol extends LockProtocol {
   /**
-   * Returns the number of free permits: 0 without a semaphore, negative if more were removed than were free. Undefined
-   * if permits of more expired leases must be reclaimed first: ask again.
+   * Returns the number of free permits: 0 without a semaphore, negative if more were removed than were free. Returns
+   * undefined if permits of more expired leases must be reclaimed first: then ask again.
    */
   available(timeoutMs: number): Promise<number | undefined>;
   /** Sets the number of permits. `ttlMs` 0 means forever. Returns false if the semaphore already exists. */
   trySetPermits(permits: number, ttlMs: number, request: string, timeoutMs: number): Promise<boolean>;
-  /** Adds permits, or removes some if negative. Returns false if `onlyIfThere` and the semaphore does not exist. */
+  /** Adds permits, or removes some if negative. Returns false if `onlyIfThere` is true and there is no semaphore. */
   add(permits: number, onlyIfThere: boolean, request: string, timeoutMs: number): Promise<boolean>;
   /** Removes all free permits and returns how many there were. */
   drain(request: string, timeoutMs: number): Promise<number>;
-  /** Returns the number of free permits, and the Holdfast holders with theirs. */
+  /** Returns the number of free permits, and the Holdfast holders with the number of permits that each has. */
   inspect(owner: string | undefined, timeoutMs: number): Promise<RedissonSemaphoreState>;
 }
 

@@ -15,7 +15,7 @@ export interface SetPermitsOptions {
   readonly ttlMs?: number | undefined;
 }
 
-/** A lease on one or more permits, which all end together. */
+/** A lease on one or more permits, which are renewed and released together. */
 export class RedissonSemaphoreLease extends Lease {
   /** The number of permits that this lease holds. */
   readonly permits: number;
@@ -38,23 +38,24 @@ export interface RedissonSemaphoreInspection extends Inspection {
 const LONGEST_MS = 31_536_000_000;
 
 /**
- * Redisson's `RSemaphore`: Java services and Node take permits from one count, on one server, between failovers.
+ * Redisson's `RSemaphore`: Java services and Node take permits from one count. This holds on one server and between
+ * failovers.
  *
- * The format has no holders. It stores only the number of free permits, and a release adds permits without checking
- * that the caller held any. So permits that Java holds have no lease, and those of a crashed Java process are lost
- * until they are added again.
+ * The format does not record holders. It stores only the number of free permits, and a release adds permits without
+ * checking that the caller held any. So permits that Java holds have no lease, and those of a crashed Java process are
+ * lost until they are added again.
  *
  * Holdfast adds leases: it records the permits that it takes in separate keys and renews them while the holder lives.
- * After a lease has ended, the next Holdfast client that asks for permits puts them back. A client that waits also does
- * so. While no Holdfast client uses the semaphore, they are not put back.
+ * After a lease has ended, the next Holdfast client that requests or waits for permits puts the lease's permits back.
+ * While no Holdfast client uses the semaphore, they are not put back.
  *
  * A lease cannot protect against other clients:
  *
- * - If a client releases permits that it never held, more permits than intended are held, and no lease is notified.
+ * - If a client releases permits that it never held, more permits than intended can be held, and no holder is notified.
  * - If the semaphore is deleted, its leases are lost at their next renewal. If Java creates it again before that, the
  *   leases count as permits of the new semaphore.
  *
- * Waiters of one process are served in order; there is no order among processes. A message wakes them, and they ask
+ * Waiters in one process are served in order; there is no order between processes. A message wakes them, and they ask
  * again every `recheckMs` in any case. Tokens are the server's clock in microseconds. They order the grants of Holdfast
  * unless that clock is set back. Java has no tokens.
  *
@@ -137,7 +138,7 @@ export class RedissonSemaphore extends PermitsLock<RedissonSemaphoreLease> {
   }
 
   /**
-   * Returns the number of free permits, and the Holdfast holders with theirs. Read-only.
+   * Returns the number of free permits, and the Holdfast holders with the number of permits that each has. Read-only.
    *
    * @throws StoreError, ClosedError
    */

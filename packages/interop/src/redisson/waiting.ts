@@ -1,5 +1,6 @@
 /**
- * How callers wait for a Redisson lock: for messages on its channels, and by polling in case one is lost or never sent.
+ * How callers wait for a Redisson lock: they subscribe to its channel, and they poll in case a message is lost or never
+ * sent.
  */
 
 import type { Inbox } from "holdfast";
@@ -9,12 +10,12 @@ import type { Place } from "./place.js";
 import type { RedissonScope } from "./scope.js";
 
 /**
- * Pauses of waiters that are subscribed. They also ask when the current lease must be over. They still poll, because a
- * service may publish with the other command, and Java's SpinLock does not publish at all.
+ * Pauses between the polls of subscribed waiters, which also ask when the current lease must be over. They still poll,
+ * because a service may publish with the other command, and Java's SpinLock does not publish at all.
  */
 export const RARELY: Pauses = { delayMs: 5_000, jitterMs: 1_000 };
 
-/** Pauses of waiters that do not subscribe. The jitter spreads the requests of several processes. */
+/** Pauses between the polls of waiters that do not subscribe. The jitter spreads the requests of several processes. */
 export const OFTEN: Pauses = { delayMs: 64, jitterMs: 60 };
 
 /**

@@ -4,8 +4,8 @@
   One step with the server's clock, so that only one of the clients that see an expired value wins, and the others write
   nothing. If the same owner asks again, the reply is the same and the lease is renewed.
 
-  Among Holdfast clients the record decides. The claim that it names may still work even if a client of the other system
-  has deleted the lock by mistake or has overwritten it.
+  Among Holdfast clients, the record decides. The claim that it names may still be active even if a client of the other
+  system has deleted the lock by mistake or has overwritten it.
 
   KEYS[1] lock       string, as the clients of the other system read it
   KEYS[2] record     string, the Holdfast claim that has written the lock
@@ -58,7 +58,7 @@ if found and unitMs > 0 and not units then
   return {3, string.sub(found, 1, 80)}
 end
 
--- Whether another Holdfast claim may still work. This claim does not count, because its lock is gone.
+-- Whether another Holdfast claim may still be active. This claim does not count, because its lock is gone.
 local isKept = value and holder ~= owner and isLive(value, skewMs)
 local isHeld, restMs = false, 0
 if found then

@@ -128,7 +128,9 @@ export const cppGetSet: DeadlineDialect = Object.freeze({
   losersWrite: true,
 });
 
-/** Java: SET key uuid NX PX 30000, with a comparison before DEL and PEXPIRE. Sharing such a lock does not reduce safety. */
+/**
+ * Java: SET key uuid NX PX 30000, with a comparison before DEL and PEXPIRE. Sharing such a lock does not reduce safety.
+ */
 export const javaUuid: UniqueDialect = Object.freeze({ prefix: "", suffix: "", unit: "none", leaseMs: 30_000 });
 
 const UNITS: readonly unknown[] = ["s", "ms", "none"];
@@ -180,7 +182,7 @@ function checkDeadline({
   for (const [field, value] of Object.entries({ paddingMs, takeoverPaddingMs })) {
     checkWhole(`dialect.${field}`, value, 0, LONGEST_LEASE_MS);
     if (Number(value) % unitMs !== 0) {
-      throw new RangeError(`dialect.${field} must be whole seconds, because the value counts seconds; got ${value}`);
+      throw new RangeError(`dialect.${field} must be a multiple of 1000, because dialect.unit is "s"; got ${value}`);
     }
   }
   oneOf("takeoverWhen", takeoverWhen, ["reached", "passed"]);

@@ -1,8 +1,8 @@
 --[[
   interop/timestamp/extend: renew the lease if the claim still holds the lock.
 
-  If a client that came too late has overwritten the value, the claim still holds and the value is restored. One step,
-  so that no value is overwritten that was not checked.
+  If a client that came too late has overwritten the value, the claim still holds the lock, and the value is restored.
+  Runs in one step, so that it never overwrites a value that it has not checked.
 
   KEYS[1] lock       string, as the clients of the other system read it
   KEYS[2] record     string, the Holdfast claim that has written the lock

@@ -2,9 +2,9 @@
   interop/timestamp/force-release: release the lock of a given holder, and notify that holder if it uses Holdfast.
 
   The caller identifies the holder as `inspect` shows it: a Holdfast holder by its owner or token, a foreign holder by
-  the value of the lock. Nothing happens if the holder has changed. Nothing happens either if the caller names a
-  Holdfast holder and the key has a foreign value, because that may be another client's live lock: release that value
-  first. The fence is raised, so that the old holder's own release reports that it came too late.
+  the value of the lock. Nothing happens if the holder has changed, or if the caller names a Holdfast holder and the key
+  has a foreign value, because that may be another client's live lock: release that value first. The fence is raised, so
+  that the old holder's own release reports that it came too late.
 
   KEYS[1] lock     string, as the clients of the other system read it
   KEYS[2] record   string, the Holdfast claim that has written the lock

@@ -22,7 +22,7 @@ export class ForeignValueError extends LockError {
     const { key, found, expected } = facts;
     super(
       lockName,
-      `${quote(lockName)} was not acquired: the key ${quote(key)} should hold ${expected}, and has ${quote(found)}; nothing was written, and waiting does not help.`,
+      `The key ${quote(key)} of ${quote(lockName)} does not contain a lock of this dialect: expected ${expected}, found ${quote(found)}. Nothing was written. Check the dialect, and what else uses this key.`,
     );
     this.key = key;
     this.found = found;

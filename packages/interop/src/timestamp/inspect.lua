@@ -1,8 +1,8 @@
 --[[
   interop/timestamp/inspect: return the holders of the lock. Read-only.
 
-  There may be two: a Holdfast client that may still work, and a foreign client whose value is at the key. The server
-  cannot tell which of the two holds the lock. Each can be force-released by its own id.
+  There may be two: a Holdfast client that may still be active, and a foreign client whose value is at the key. The
+  server cannot tell which of the two holds the lock. Each can be force-released by its own id.
 
   KEYS[1] lock      string, as the clients of the other system read it
   KEYS[2] record    string, the Holdfast claim that has written the lock

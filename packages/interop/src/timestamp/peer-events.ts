@@ -10,8 +10,8 @@ import { type Channel, channel } from "node:diagnostics_channel";
  * - `taken-over`: an expired lock still existed, and Holdfast took it over. Its holder crashed or overran its lease. If
  *   `owner` is undefined, a client of the other system may also have left it behind without holding it.
  * - `overwritten`: a client came too late to take the lock, but has overwritten the value of a lock that Holdfast
- *   holds. Holdfast restored the value. At a release, it left or deleted the foreign value, as the option `overwritten`
- *   says.
+ *   holds. Holdfast restored its own value. At a release, Holdfast kept or deleted the foreign value, as the option
+ *   `overwritten` says.
  * - `deleted`: a lock that Holdfast held was deleted early, by the release of a client that overran its lease or by a
  *   manual DEL. Holdfast's lease counts as lost.
  * - `clock-ahead`: a value ends later than a client with a correct clock would write. Its clock is ahead by at least
@@ -34,8 +34,8 @@ export interface PeerEvent {
    */
   readonly owner: string | undefined;
   /**
-   * Milliseconds. For `taken-over`, how long the lock had been expired. For `clock-ahead`, how far the clock is ahead
-   * at least. Otherwise undefined.
+   * Milliseconds. For `taken-over`, how long the lock had been expired. For `clock-ahead`, the minimum by which the
+   * clock is ahead. Otherwise undefined.
    */
   readonly ms: number | undefined;
 }

@@ -1,8 +1,9 @@
 --[[
   interop/timestamp/release: release the lock if the claim still holds it, and notify Holdfast waiters.
 
-  One step, so that no other client's lock is deleted. The value of a client that came too late and has overwritten the
-  lock stays, unless `clear` is set. That client does not know about its value, but another client may own it by then.
+  Runs in one step, so that it never deletes another client's lock. The value of a client that came too late and has
+  overwritten the lock stays, unless `clear` is set. That client does not know that its value is in place, but by then
+  the value may belong to another client.
 
   KEYS[1] lock      string, as the clients of the other system read it
   KEYS[2] record    string, the Holdfast claim that has written the lock

@@ -105,8 +105,8 @@ interface ValueChecks {
  * - A foreign client whose clock is ahead by more than the lease takes over live locks.
  * - A lock that a foreign client leaves behind blocks everyone until it expires.
  *
- * Holdfast reports what it can detect of this on the diagnostics channel `holdfast:peer`. The token orders only holders
- * of Holdfast. To protect the resource from other clients as well, give it its own version number.
+ * Holdfast reports the cases that it can detect on the diagnostics channel `holdfast:peer`. The token orders only
+ * holders of Holdfast. To protect the resource from other clients as well, give it its own version number.
  *
  * `forceRelease` works for holders of both systems; `inspect` identifies a foreign holder by the value of the key. If
  * it shows a Holdfast holder and a foreign value, it cannot tell which of the two has the lock. Release the foreign

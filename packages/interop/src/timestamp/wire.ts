@@ -29,7 +29,7 @@ export interface Wire {
   readonly latestMs: number;
   /** 1 if a lock ends when its time is reached, 0 if the time must have passed. */
   readonly reached: 1 | 0;
-  /** A foreign value that ends later than this from now, in ms, comes from a wrong clock or a longer lease. */
+  /** A foreign value that ends more than this many ms from now comes from a wrong clock or a longer lease. */
   readonly longestMs: number;
   /** Describes a valid value in error messages. */
   readonly expected: string;

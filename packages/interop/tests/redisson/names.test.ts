@@ -109,7 +109,7 @@ describe("redisson()", () => {
   test("a reader's lease is never longer than watchdogMs", async () => {
     const { read, write } = redisson(holdfast, { watchdogMs: 5_000 }).readWriteLock("a");
     await expect(read.acquire({ leaseMs: 5_001 })).rejects.toThrow(
-      /leaseMs of a reader must be a whole number from 100 to 5000; got 5001/,
+      /leaseMs of a read lock must be a whole number from 100 to 5000; got 5001/,
     );
     await expect(read.tryAcquire({ leaseMs: 5_001 })).rejects.toThrow(RangeError);
     const lease = await read.acquire();

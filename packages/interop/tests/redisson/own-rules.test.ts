@@ -371,7 +371,7 @@ test("a key of another type is refused and left unchanged", async () => {
       const failure = await ask().catch((error: unknown) => error);
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ transient: false, mayHaveRun: false });
-      expect((failure as Error).message).toMatch(/is not the key of redisson\.[a-z-]+/);
+      expect((failure as Error).message).toMatch(/is not a redisson\.[a-z-]+: it/);
     }
   }
   expect(await scene.redis.hgetall(name)).toEqual(before);
@@ -379,14 +379,14 @@ test("a key of another type is refused and left unchanged", async () => {
 
   const mutex = await java.acquire({ type: "lock", name }, { waitMs: 0, leaseMs: LONG_MS });
   for (const wrong of [read, write]) {
-    await expect(wrong.acquire()).rejects.toThrow(/is not the key of redisson\./);
-    await expect(wrong.inspect()).rejects.toThrow(/is not the key of redisson\./);
-    await expect(wrong.forceRelease({ owner: "x" })).rejects.toThrow(/is not the key of redisson\./);
+    await expect(wrong.acquire()).rejects.toThrow(/is not a redisson\.[a-z.-]+: it/);
+    await expect(wrong.inspect()).rejects.toThrow(/is not a redisson\.[a-z.-]+: it/);
+    await expect(wrong.forceRelease({ owner: "x" })).rejects.toThrow(/is not a redisson\.[a-z.-]+: it/);
   }
   await mutex?.unlock();
   await scene.redis.set(name, "1");
   for (const wrong of [...plain, read, write])
-    await expect(wrong.acquire()).rejects.toThrow(/is not the key of redisson\./);
+    await expect(wrong.acquire()).rejects.toThrow(/is not a redisson\.[a-z.-]+: it/);
   expect(await scene.redis.get(name)).toBe("1");
 });
 

@@ -52,7 +52,7 @@ describe("a user without permission to read a lock gets an error that names the 
       const failure = await failureOf(ask());
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ missingPermission: "+hexists", transient: false });
-      expect(String(failure)).not.toContain("is not the key of");
+      expect(String(failure)).not.toContain("is not a redisson");
     }
     expect(await lease.release()).toBe("released");
   });
@@ -126,7 +126,9 @@ describe("a force-release", () => {
     const theirs = await java.acquire({ type: "lock", name }, { waitMs: 0, leaseMs: LONG_MS });
     // The counter still shows the token of a lease that has ended.
     expect(await scene.redis.get(`redisson_lock_token:{${name}}`)).toBe(String(token));
-    await expect(fenced.forceRelease({ token })).rejects.toThrow(/does not say who holds the lock now: pass its owner/);
+    await expect(fenced.forceRelease({ token })).rejects.toThrow(
+      /does not identify the holder of a redisson\.fenced-lock\. Pass \{ owner, token \}/,
+    );
     expect((await fenced.inspect()).holders).toMatchObject([{ token: undefined }]);
     expect(await theirs?.unlock(), "it was left alone").toBe(true);
   });

@@ -102,7 +102,7 @@ describe("a lock is refused", () => {
       "with a padding that is not in whole seconds",
       { unit: "s", paddingMs: 1 },
       "RangeError",
-      "dialect.paddingMs must be whole seconds, because the value counts seconds; got 1",
+      'dialect.paddingMs must be a multiple of 1000, because dialect.unit is "s"; got 1',
     ],
     [
       "with an invalid takeoverWhen",

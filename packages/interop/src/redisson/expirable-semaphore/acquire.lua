@@ -5,7 +5,7 @@
   more permits. Permits whose lease has ended are taken back first, no matter which client held them.
 
   KEYS[1] permits  string, number of free permits
-  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 without an end
+  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 if it never ends
   KEYS[3] leases   record of a plain semaphore; must not exist
   ARGV[1] name     the first key, without any prefix that a client adds
   ARGV[2] ids      ids of the permits, 32 hexadecimal digits each
@@ -32,7 +32,8 @@ local nowUs = time[1] * 1000000 + time[2]
 local now = math.floor(nowUs / 1000)
 -- include redisson-ids
 if redis.call('ZSCORE', KEYS[2], toBytes(string.sub(ids, 1, 32))) then
-  -- The first reply was lost. Never shortens the lease: this may be a late copy that arrives after an extension.
+  -- The first reply was lost. The lease is never shortened: this may be a late copy of the request that arrives after
+  -- an extension.
   for id in string.gmatch(ids, string.rep('%x', 32)) do
     redis.call('ZADD', KEYS[2], 'XX', 'GT', now + leaseMs, toBytes(id))
   end

@@ -20,7 +20,7 @@ for id in string.gmatch(ids, string.rep('%x', 32)) do
   end
 end
 local time = redis.call('TIME')
--- A server that is out of memory accepts this write, and then all others of the script (docs/adr/135).
+-- A server at its memory limit accepts this command, and then all later writes of this script (docs/adr/135).
 redis.call('ZREM', KEYS[1], '')
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs
 for id in string.gmatch(ids, string.rep('%x', 32)) do

@@ -4,7 +4,7 @@
   Takes no permits back, so those whose lease has ended count neither as free nor as held.
 
   KEYS[1] permits  string, number of free permits
-  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 without an end
+  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 if it never ends
   ARGV[1] name     the first key, without any prefix that a client adds
   ARGV[2] most     number of permits to return, 1 or more
   REPLY   {0, free, rest...}  seen; rest has the id and the remaining lease in ms of each permit, -1 if it never ends

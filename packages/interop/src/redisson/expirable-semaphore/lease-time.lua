@@ -1,7 +1,7 @@
 --[[
-  interop/redisson/expirable-semaphore/lease-time: return the remaining lease of a permit of any client.
+  interop/redisson/expirable-semaphore/lease-time: return the remaining lease of any client's permit.
 
-  KEYS[1] timeout     sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 without an end
+  KEYS[1] timeout     sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 if it never ends
   ARGV[1] id          id of the permit, 32 hexadecimal digits
   REPLY   {0, value}  held: remaining ms
           1           endless: held, and its lease never ends

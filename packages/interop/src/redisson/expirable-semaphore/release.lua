@@ -1,8 +1,8 @@
 --[[
   interop/redisson/expirable-semaphore/release: release the given permits that are still held, and notify waiters.
 
-  A permit that was already taken back is in the count. A permit whose lease has ended but that was not taken back yet
-  is released by this script.
+  A permit that was already taken back is in the count, so the script skips it. The script does release a permit whose
+  lease has ended but that has not been taken back yet.
 
   KEYS[1] permits  string, number of free permits
   KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms

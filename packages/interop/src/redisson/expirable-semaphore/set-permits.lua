@@ -2,8 +2,8 @@
   interop/redisson/expirable-semaphore/set-permits: change the total number of permits, including those that are held.
 
   If more permits than that are held, the count of free permits becomes negative, and no permits are granted until
-  enough have been released. A permit whose lease has ended counts as held until it is taken back. That does not change
-  the total.
+  enough have been released. A permit whose lease has ended counts as held until it is taken back. Taking it back does
+  not change the total.
 
   KEYS[1] permits  string, number of free permits
   KEYS[2] request  string, the reply to this request if it has already run

@@ -1,8 +1,8 @@
 --[[
-  interop/redisson/expirable-semaphore/try-release: release a permit of any client by its id.
+  interop/redisson/expirable-semaphore/try-release: release any client's permit by its id.
 
-  Like Redisson, also releases a permit whose lease has ended but that was not taken back yet. Redisson then reports a
-  failure; this script reports that the release was late.
+  Like Redisson, also releases a permit whose lease has ended but that has not been taken back yet. Redisson then
+  reports a failure; this script reports that the release was late.
 
   KEYS[1] permits  string, number of free permits
   KEYS[2] request  string, the reply to this request if it has already run
@@ -12,7 +12,7 @@
   ARGV[3] keepMs   how long the reply is remembered
   ARGV[4] channel  channel of the waiters
   ARGV[5] how      plain, sharded or both
-  REPLY   {0, value}  done: 1 if the permit was held, 2 if its lease had ended, 0 if it is not held
+  REPLY   {0, value}  done: 1 if the permit was held, 2 if its lease had ended, 0 if it was not held
           3           strange: the value of the key is not a count
           4           prefixed: the client added a prefix to the key
 ]]

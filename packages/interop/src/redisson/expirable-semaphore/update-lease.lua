@@ -1,10 +1,10 @@
 --[[
-  interop/redisson/expirable-semaphore/update-lease: change the end of the lease of a permit of any client.
+  interop/redisson/expirable-semaphore/update-lease: change when the lease of any client's permit ends.
 
-  Unlike a renewal, the new end may be sooner, or never.
+  Unlike a renewal, this can end the lease sooner, or let it never end.
 
   KEYS[1] permits  string, number of free permits
-  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 without an end
+  KEYS[2] timeout  sorted set, id of a permit, 16 bytes -> end of its lease in ms, 922337203685477 if it never ends
   ARGV[1] name     the first key, without any prefix that a client adds
   ARGV[2] id       id of the permit, 32 hexadecimal digits
   ARGV[3] leaseMs  length of the lease from now; -1 for no end
@@ -27,7 +27,7 @@ local ends = redis.call('ZSCORE', KEYS[2], toBytes(id))
 if not ends or ends - now <= 0 then
   return {0, 0}
 end
--- A server that is out of memory accepts this write, and then all others of the script (docs/adr/135).
+-- A server at its memory limit accepts this command, and then all later writes of this script (docs/adr/135).
 redis.call('ZREM', KEYS[2], '')
 redis.call('ZADD', KEYS[2], leaseMs < 0 and '922337203685477' or now + leaseMs, toBytes(id))
 return {0, 1}

@@ -1,9 +1,9 @@
 --[[
   interop/redisson/fair/acquire: take the fair lock if it is free and the claim is first; otherwise queue for it.
 
-  Deadlines use the server's clock, because the clocks of clients differ and would push out live waiters. A claim that
-  takes the lock subtracts its own wait from the deadlines of the remaining waiters, as Redisson does, because their
-  deadlines include it.
+  Deadlines use the server's clock, because with the clocks of clients, which differ, live waiters could lose their
+  places. A claim that takes the lock subtracts its own wait from the deadlines of the remaining waiters, as Redisson
+  does, because their deadlines include that wait.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease
   KEYS[2] queue    list, owners in order of arrival
@@ -15,7 +15,7 @@
   ARGV[5] enqueue  1 to queue if the lock is not available
   GRANTS  by itself
   REPLY   {1, token}          granted; the token is the server's clock in µs
-          {2, restMs, nowUs}  waiting: restMs until the next event without a message, -1 if there is none
+          {2, restMs, nowUs}  waiting: restMs until the lease or the first waiter's place expires, -1 if never
           {5, restMs, nowUs}  refused, without a place in the queue
           3                   mistyped: the key belongs to an object of a different type
           4                   prefixed: the client added a prefix to the key
@@ -53,7 +53,7 @@ if isOurs or (isFree and (not head or head == owner)) then
 end
 
 local leftMs = redis.call('PTTL', KEYS[1])
--- The lock is free, but another waiter is first. It takes the lock or loses its place at its deadline.
+-- If the lock is free, another waiter is first. That waiter takes the lock, or loses its place at its deadline.
 local restMs = isFree and math.ceil(deadline - nowMs) or leftMs
 if enqueue ~= '1' then
   return {5, restMs, nowUs}

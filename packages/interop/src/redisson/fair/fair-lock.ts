@@ -9,13 +9,13 @@ import { fairProtocol } from "./protocol.js";
 const LONGEST_MS = 31_536_000_000;
 
 /**
- * Redisson's `RFairLock`: like `RedissonLock`, but callers of Node and Java are served in the order in which they came.
+ * Redisson's `RFairLock`: like `RedissonLock`, but Node and Java callers are served in the order of their arrival.
  *
  * The queue is on the server. Each waiter has a deadline there: its `waitMs`, or `fairWaitMs` if that is `Infinity`,
- * counted from the deadline of the waiter before it, or for the first one from the end of the lease. A crashed waiter
- * is skipped only after its deadline; a waiter that gives up leaves immediately. If the lock is held for longer than
- * its waiters intended to wait, they lose their places and keep waiting at the end of the queue. An `RLock` with the
- * same name excludes this lock, but does not use the queue.
+ * counted from the deadline of the waiter before it or, for the first waiter, from the end of the lease. A crashed
+ * waiter is skipped only after its deadline; a waiter that gives up leaves immediately. If the lock is held for longer
+ * than its waiters intended to wait, they lose their places and keep waiting at the end of the queue. An `RLock` with
+ * the same name excludes this lock, but does not use the queue.
  */
 export class RedissonFairLock extends ForeignLock {
   readonly #place: Place;
@@ -27,7 +27,7 @@ export class RedissonFairLock extends ForeignLock {
   }
 
   /**
-   * Waits until all earlier callers were served and the lock is free, then holds it.
+   * Waits until all earlier callers have been served and the lock is free, then holds it.
    *
    * @returns a lease; its token orders this grant only among grants of Holdfast
    * @throws AcquireTimeoutError  not granted within `waitMs`; nothing is held or queued; names the holder
@@ -46,7 +46,7 @@ export class RedissonFairLock extends ForeignLock {
   }
 }
 
-/** Returns the parts of a fair lock. It has no local line, because each waiter has its own place on the server. */
+/** Returns the parts of a fair lock. It has no local queue, because each waiter has its own place on the server. */
 function fairParts(place: Place, placeMs: number): ForeignParts<Lease> {
   const { scope, raw } = place;
   return {

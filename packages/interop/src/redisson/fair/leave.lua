@@ -1,8 +1,9 @@
 --[[
   interop/redisson/fair/leave: leave the queue, and release the lock if it was granted in the meantime.
 
-  The deadlines behind this claim include its wait, so the script subtracts it, as Redisson does. If the lock is free,
-  the message about that may have gone to this claim, so the script notifies the waiter that is first now.
+  The deadlines of the waiters behind this claim include its wait, so the script subtracts that wait from them, as
+  Redisson does. If the lock is free, the message about its release may have gone to this claim, so the script notifies
+  the waiter that is first now.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease
   KEYS[2] queue    list, owners in order of arrival

@@ -1,7 +1,8 @@
 --[[
   interop/redisson/fair/release: release the fair lock if the claim still holds it, and notify the first waiter.
 
-  If the lock had expired and is free, the script reports that, unlike Redisson, but still notifies the first waiter.
+  If the lock has expired and is free, the script still notifies the first waiter. Unlike Redisson, it reports that the
+  claim did not hold the lock.
 
   KEYS[1] lock     hash, owner -> hold count; expires with the lease
   KEYS[2] queue    list, owners in order of arrival

@@ -3,7 +3,7 @@
 
   KEYS[1] latch    string, the count
   ARGV[1] name     the first key, without any prefix that a client adds
-  REPLY   {0, left, nowUs}  counting: left is 0 also if there is no count, and then waiters continue
+  REPLY   {0, left, nowUs}  counting: left is also 0 if there is no count; waiters continue at 0
           3                 strange: the value of the key is not a count
           4                 prefixed: the client added a prefix to the key
 ]]

@@ -1,8 +1,8 @@
 --[[
   interop/redisson/read-write/downgrade: turn a write hold into a read hold, without letting another writer in.
 
-  A Java thread does the same in two steps: it locks for reading and then unlocks for writing. If the request is sent
-  again, the reply is the same.
+  A Java thread does the same in two steps: it acquires the read lock and then releases the write lock. If the request
+  is sent again, the reply is the same.
 
   KEYS[1] lock     hash, mode -> read or write, owner -> hold count; expires with the longest lease
   KEYS[2] hold     string, 1; expires with this lease
@@ -22,10 +22,10 @@ local isWriter = redis.call('HEXISTS', KEYS[1], writer) == 1
 if not isWriter and redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
--- A server that is out of memory accepts this write, and then all others of the script (docs/adr/135).
+-- A server at its memory limit accepts this command, and then all later writes of this script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], owner, 1)
--- Never shortened, because this may be a late copy that arrives after an extension.
+-- The lease is never shortened: this may be a late copy of the request that arrives after an extension.
 if redis.call('PTTL', KEYS[2]) - leaseMs < 0 then
   redis.call('SET', KEYS[2], 1, 'PX', leaseMs)
 end

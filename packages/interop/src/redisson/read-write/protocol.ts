@@ -48,7 +48,7 @@ function sharedProtocol(place: Place): Pick<LockProtocol, "kind" | "name" | "key
   };
 }
 
-/** Returns the protocol of the read side, which many may hold at a time. */
+/** Returns the protocol of the read side, which many claims can hold at a time. */
 export function readProtocol(place: Place): LockProtocol {
   const { scope, raw } = place;
   const caller = callerOf(place);
@@ -101,7 +101,7 @@ export function readProtocol(place: Place): LockProtocol {
 }
 
 /**
- * Returns the protocol of the write side, which one may hold at a time. Owner ids of its claims must end in `WRITER`.
+ * Returns the protocol of the write side, which one claim can hold at a time. Its owner ids must end in `WRITER`.
  */
 export function writeProtocol(place: Place): LockProtocol {
   const { scope, raw } = place;

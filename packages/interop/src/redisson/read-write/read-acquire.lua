@@ -1,8 +1,8 @@
 --[[
   interop/redisson/read-write/read-acquire: take the read side, unless another claim writes.
 
-  The key of the hold prevents a Redisson reader that leaves from deleting the hash, and with it this hold. If an owner
-  asks again, it gets the same reply and is not counted twice.
+  A Redisson reader that leaves would delete the hash, and this hold with it, if it did not find the key of the hold. If
+  an owner asks again, it gets the same reply and is not counted twice.
 
   KEYS[1] lock     hash, mode -> read or write, owner -> hold count; expires with the longest lease
   KEYS[2] hold     string, 1; expires with this lease
@@ -36,7 +36,7 @@ if not mode then
   redis.call('HSET', KEYS[1], 'mode', 'read')
 end
 redis.call('HSET', KEYS[1], owner, 1)
--- Never shortened, because this may be a late copy that arrives after an extension.
+-- The lease is never shortened: this may be a late copy of the request that arrives after an extension.
 if redis.call('PTTL', KEYS[2]) - leaseMs < 0 then
   redis.call('SET', KEYS[2], 1, 'PX', leaseMs)
 end

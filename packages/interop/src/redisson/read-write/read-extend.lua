@@ -17,7 +17,7 @@ local owner, leaseMs = ARGV[1], ARGV[2]
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
--- A server that is out of memory accepts this write, and then all others of the script (docs/adr/135).
+-- A server at its memory limit accepts this command, and then all later writes of this script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 if redis.call('PTTL', KEYS[2]) - leaseMs < 0 then
   redis.call('SET', KEYS[2], 1, 'PX', leaseMs)

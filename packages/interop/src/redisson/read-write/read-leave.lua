@@ -10,7 +10,7 @@
   ARGV[3] holdBase  prefix of the keys of read holds
   ARGV[4] channel   channel of the waiters
   ARGV[5] how       plain, sharded or both
-  REPLY   0         absent: the owner did not read
+  REPLY   0         absent: the owner has no read hold
           1         released
           3         mistyped: the key belongs to an object of a different type
           4         prefixed: the client added a prefix to the key

@@ -49,11 +49,11 @@ export class RedissonWriteLease extends Lease {
   }
 
   /**
-   * Ends this lease and returns a read lease, so that no other writer can hold the lock in between. Notifies waiting
+   * Ends this lease and returns a read lease, without letting another writer hold the lock in between. Notifies waiting
    * readers, including those of Java. The new lease is as long as this one, but at most `watchdogMs`.
    *
    * @throws LeaseLostError  this lease has ended
-   * @throws StoreError      outcome unknown; assume that you hold neither lease; the rest expires within the lease
+   * @throws StoreError      outcome unknown; assume that you hold neither lease; any hold left on the server expires
    * @throws ClosedError     this Holdfast was closed
    */
   async downgrade(): Promise<RedissonReadLease> {
@@ -70,7 +70,7 @@ export class RedissonWriteLease extends Lease {
         setAt = now(session.runtime);
         const isDone = (await downgrade(this.#place, claim, reader, session.commandTimeoutMs)) === "downgraded";
         if (!isDone || protocol.confirm === undefined) return isDone ? "downgraded" : "forgotten";
-        // Like a grant, it counts only once replicas acknowledge it.
+        // Like a grant, the downgrade counts only once replicas acknowledge it.
         setAt = now(session.runtime);
         const confirmed = await protocol.confirm({ claim: reader, token, slots: [] }, session.commandTimeoutMs);
         return confirmed === "extended" ? "downgraded" : "forgotten";
@@ -97,7 +97,7 @@ export class RedissonWriteLease extends Lease {
   }
 }
 
-/** The read side of a RedissonReadWriteLock, which many may hold at a time. */
+/** The read side of a RedissonReadWriteLock, which many callers can hold at a time. */
 export class RedissonReadLock extends ForeignLock<RedissonReadLease> {
   readonly #scope: RedissonScope;
 
@@ -127,7 +127,7 @@ export class RedissonReadLock extends ForeignLock<RedissonReadLease> {
   }
 }
 
-/** The write side of a RedissonReadWriteLock, which one may hold at a time. */
+/** The write side of a RedissonReadWriteLock, which one caller can hold at a time. */
 export class RedissonWriteLock extends ForeignLock<RedissonWriteLease> {
   /** @internal */
   constructor(place: Place) {
@@ -140,15 +140,15 @@ export class RedissonWriteLock extends ForeignLock<RedissonWriteLease> {
 }
 
 /**
- * Redisson's `RReadWriteLock`: readers of Node and Java share it, a writer holds it alone, on one server, between
- * failovers.
+ * Redisson's `RReadWriteLock`: readers in Node and Java share it, and a writer holds it alone. This holds on one server
+ * and between failovers.
  *
  * Not reentrant: a reader that acquires the write side waits for itself. A writer can become a reader with
  * `RedissonWriteLease.downgrade`. New readers are granted while others read, so readers can starve a writer. The hold
  * of a crashed reader does not end with its own lease, but when the last reader that renews has left.
  *
- * All readers share one expiry. A Java service that renews sets it to its `lockWatchdogTimeout`, even if the lock then
- * expires sooner than before. So a read lease cannot be longer than `watchdogMs`.
+ * All readers share one expiry. When a Java service renews, it sets this expiry to its `lockWatchdogTimeout`, even if
+ * the lock then expires sooner than before. So a read lease cannot be longer than `watchdogMs`.
  */
 export class RedissonReadWriteLock {
   /** Name of the lock. */
@@ -166,11 +166,11 @@ export class RedissonReadWriteLock {
   }
 }
 
-/** Checks only `leaseMs`. `acquire` of the base class checks the other options. */
+/** Checks only `leaseMs`. The base class checks the other options. */
 function checkReadOptions(options: AcquireOptions, scope: RedissonScope): void {
   if (options?.leaseMs !== undefined) checkReadLease(options.leaseMs, scope);
 }
 
 function checkReadLease(leaseMs: unknown, { watchdogMs }: RedissonScope): void {
-  checkWhole("leaseMs of a reader", leaseMs, SHORTEST_LEASE_MS, watchdogMs);
+  checkWhole("leaseMs of a read lock", leaseMs, SHORTEST_LEASE_MS, watchdogMs);
 }

@@ -8,7 +8,7 @@
   ARGV[2] owner    id of the claim, with the suffix of writers
   ARGV[3] channel  channel of the waiters
   ARGV[4] how      plain, sharded or both
-  REPLY   0        absent: the owner did not write
+  REPLY   0        absent: the owner has no write hold
           1        released
           3        mistyped: the key belongs to an object of a different type
           4        prefixed: the client added a prefix to the key

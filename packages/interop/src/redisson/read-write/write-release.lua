@@ -25,7 +25,7 @@ end
 if redis.call('HEXISTS', KEYS[1], owner) == 0 then
   return 2
 end
--- A server that is out of memory accepts this write, and then all others of the script (docs/adr/135).
+-- A server at its memory limit accepts this command, and then all later writes of this script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 endWrite(owner, channel, how)
 redis.call('SET', KEYS[2], '1', 'PX', latchMs)

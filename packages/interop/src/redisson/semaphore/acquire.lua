@@ -40,7 +40,8 @@ end
 
 local record = redis.call('HGET', KEYS[3], owner)
 if record then
-  -- The first reply was lost. Never shortens the lease: this may be a late copy that arrives after an extension.
+  -- The first reply was lost. The lease is never shortened: this may be a late copy of the request that arrives after
+  -- an extension.
   redis.call('ZADD', KEYS[2], 'GT', now + leaseMs, owner)
   return {0, tonumber(string.match(record, '%d+$'))}
 end

@@ -1,7 +1,7 @@
 --[[
   interop/redisson/semaphore/extend: renew the lease of permits if the claim still holds them.
 
-  A lease that has ended but was not taken back yet can still be renewed, because its permits have not been free since.
+  An ended lease can still be renewed if its permits have not been taken back yet: they have not been free since.
 
   KEYS[1] permits  string, number of free permits
   KEYS[2] leases   sorted set, owner -> end of its lease in ms
@@ -23,7 +23,7 @@ end
 if string.match(redis.call('HGET', KEYS[3], owner) or '', '%d+$') ~= token then
   return 2
 end
--- A server that is out of memory accepts this write, and then all others of the script (docs/adr/135).
+-- A server at its memory limit accepts this command, and then all later writes of this script (docs/adr/135).
 redis.call('ZREM', KEYS[2], '')
 local time = redis.call('TIME')
 redis.call('ZADD', KEYS[2], 'GT', time[1] * 1000 + math.floor(time[2] / 1000) + leaseMs, owner)

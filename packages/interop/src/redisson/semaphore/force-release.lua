@@ -1,7 +1,7 @@
 --[[
   interop/redisson/semaphore/force-release: release the permits of a given Holdfast holder, and notify waiters.
 
-  The caller names the holder by its owner, or by the token of its grant. A token needs a search of all holders.
+  The caller names the holder by its owner, or by the token of its grant. A token requires a search of all holders.
 
   KEYS[1] permits  string, number of free permits
   KEYS[2] leases   sorted set, owner -> end of its lease in ms

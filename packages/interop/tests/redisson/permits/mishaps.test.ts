@@ -420,7 +420,8 @@ test("a store that confirms grants gets an extend after each acquire", async () 
 });
 
 describe("a name used for something else", () => {
-  const clear = /its key "[^"]+" (?:has another type|has a value that is not a count|belongs to)/;
+  const clear =
+    /the key "[^"]+" is not a redisson\.[a-z.-]+: it (?:has another type|has a value that is not a count|belongs to)/;
 
   test("is refused by every verb if its key is a lock or holds text", async () => {
     const { redisson } = sides.process();
