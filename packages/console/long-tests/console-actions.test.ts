@@ -157,7 +157,7 @@ it("a pause is extended on the lock's page", async () => {
   expect(trouble).toEqual([]);
 });
 
-it("a semaphore is resized and a leader resigns on request from their pages", async () => {
+it("a semaphore is resized and a leader is removed on their pages", async () => {
   const name = randomUUID();
   const holder = redis.another();
   const lease = await holder.semaphore(`pool:${name}`, { permits: 2 }).acquire({ leaseMs: LEASE_MS });
@@ -177,10 +177,10 @@ it("a semaphore is resized and a leader resigns on request from their pages", as
     .waitFor();
 
   await page.goto(`${console.origin}/#/elections`);
-  await page.getByRole("button", { name: `Ask the leader of lead:${name} to resign …` }).click();
+  await page.getByRole("button", { name: `Remove the leader of lead:${name} …` }).click();
   await dialog.getByLabel("Reason").fill("a deploy");
   await dialog.getByLabel(/^Type the name/).fill(`lead:${name}`);
-  await dialog.getByRole("button", { name: "Resign", exact: true }).click();
+  await dialog.getByRole("button", { name: "Remove", exact: true }).click();
   await dialog.waitFor({ state: "detached" });
   await expect.poll(() => leader.signal.aborted, { timeout: 10_000 }).toBe(true);
   expect(lease.signal.aborted).toBe(false);

@@ -17,12 +17,12 @@ it("the page reports that Redis is down, and recovers without a reload and with 
   await page.evaluate("globalThis.isStillTheSame = true");
 
   await redis.server.kill();
-  await page.getByRole("heading", { name: "Redis does not answer" }).waitFor();
+  await page.getByRole("heading", { name: "The console cannot use Redis" }).waitFor();
   await picture(page, "down");
   expect(await seriousFindings(page)).toEqual([]);
 
   await redis.server.restart();
-  await page.getByRole("heading", { name: "Redis does not answer" }).waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: "The console cannot use Redis" }).waitFor({ state: "detached" });
   await holder.mutex("down:1").acquire({ leaseMs: 600_000 });
   await page.getByRole("link", { name: "down:1" }).waitFor();
   expect(await page.getByLabel("Filter").inputValue()).toBe("down");
@@ -43,11 +43,11 @@ it("the list keeps its scroll position while Redis is frozen", async () => {
   await page.getByRole("link", { name: "still:1050" }).waitFor();
   redis.server.freeze();
   try {
-    await page.getByRole("heading", { name: "Redis does not answer" }).waitFor();
+    await page.getByRole("heading", { name: "The console cannot use Redis" }).waitFor();
   } finally {
     redis.server.resume();
   }
-  await page.getByRole("heading", { name: "Redis does not answer" }).waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: "The console cannot use Redis" }).waitFor({ state: "detached" });
   await expect.poll(() => page.evaluate<number>("scrollY"), { timeout: 20_000 }).toBe(2_000);
   await page.getByRole("link", { name: "still:1050" }).waitFor();
 });

@@ -90,6 +90,17 @@ describe("the Redis page", () => {
     await page.getByText("Not run since the console started.").waitFor();
   });
 
+  it("says so if the visitor may not see the doctor's findings", async () => {
+    const console = await builtConsole(redis, { examine: () => Promise.resolve([]) });
+    const { page } = await browser.open(console.origin);
+    await page.route("**/api/doctor", (request) =>
+      request.fulfill({ status: 403, contentType: "application/problem+json", body: '{"status":403}' }),
+    );
+    await enter(page, console, "#/redis");
+    await page.getByText("You may not see the doctor's findings.").waitFor();
+    expect(await page.getByRole("button", { name: "Run the doctor" }).count()).toBe(0);
+  });
+
   it("does not show a count of 0 servers if it was mounted without servers", async () => {
     const console = await builtConsole(redis, { servers: null });
     const { page } = await browser.open(console.origin);

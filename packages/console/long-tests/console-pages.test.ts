@@ -129,7 +129,7 @@ describe.each(["light", "dark"] as const)("in the %s theme", (theme) => {
   });
 });
 
-it("History shows 100 lines at first, and 100 more with each press, also on a phone", async () => {
+it("History shows 100 events at first, and 100 more with each press, also on a phone", async () => {
   const { holdfast } = redis;
   for (let run = 1; run <= 250; run += 1)
     await appendHistory(holdfast, { what: "skipped", kind: "mutex", name: "paged", reason: `run ${run}`, agoMs: run });
@@ -146,7 +146,7 @@ it("History shows 100 lines at first, and 100 more with each press, also on a ph
   }
   await more.waitFor({ state: "detached" });
   expect(await table.getAttribute("aria-rowcount")).toBe("251");
-  await page.getByText("250 lines", { exact: true }).waitFor();
+  await page.getByText("250 events", { exact: true }).waitFor();
   await expectNoSidewaysScroll(page);
   expect(trouble).toEqual([]);
 });

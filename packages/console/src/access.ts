@@ -8,13 +8,13 @@ import type { ConsoleRequest, Exchange } from "./exchange.js";
 import { HttpProblem } from "./problem.js";
 import { areEqual, type Session, Sessions } from "./sessions.js";
 
-/** A permission that `authorize` decides about: viewing, running the doctor, or one of the actions. */
+/** A permission that `authorize` grants or denies: viewing, running the doctor, or one of the actions. */
 export type Permission = "view" | "doctor" | ActionName;
 
 /**
- * Decides about access for the application that mounts the console. Without a `name` it decides about the console as
- * a whole. With a `name` it decides whether this visitor may view that lock or run that action on it, so tenants can
- * be limited to their own locks.
+ * Decides who has access, for the application that mounts the console. Without a `name`, it decides for the console as
+ * a whole. With a `name`, it decides whether this visitor may view that lock or run that action on it, so the
+ * application can limit tenants to their own locks.
  *
  * @returns the visitor's name for the audit line, or false
  */
@@ -29,11 +29,13 @@ export interface Viewer {
   readonly who: string;
   /** The CSRF token that the visitor's page must send with every change. */
   readonly csrf: string;
-  /** Whether the browser sends the credentials by itself, as with a cookie, so that a foreign page could use them. */
+  /**
+   * Whether the browser sends the credentials automatically, as it does a cookie. A foreign page could then use them.
+   */
   readonly isAmbient: boolean;
   /** True if this visitor may view all locks. */
   readonly seesAll: boolean;
-  /** Whether this visitor has that permission. Checks again at each call. */
+  /** Whether the visitor has this permission. Checks again on each call. */
   may(action: Permission, name: string | undefined): Promise<boolean>;
 }
 
@@ -62,8 +64,9 @@ export class Access {
   }
 
   /**
-   * The visitor who sent the request; undefined if unknown. @throws HttpProblem 429  too many wrong tokens from this
-   * address
+   * The visitor who sent the request; undefined if unknown.
+   *
+   * @throws HttpProblem 401 a wrong token, 429 too many wrong tokens
    */
   async viewerOf(exchange: Exchange): Promise<Viewer | undefined> {
     const authorize = this.#authorize;
@@ -76,7 +79,7 @@ export class Access {
     const session = this.#sessionOf(exchange);
     if (session === undefined) return undefined;
     const { who, csrf } = session;
-    // A stream may outlive its session, so the cookie is checked again each time.
+    // A stream can outlive its session, so the cookie is checked again each time.
     const may = async (): Promise<boolean> => this.#sessionOf(exchange) !== undefined;
     return { who, csrf, isAmbient: true, seesAll: true, may };
   }
@@ -128,9 +131,8 @@ export class Access {
       throw new HttpProblem(429, "too-many-attempts", `Too many wrong tokens. Try again in ${seconds} s.`, { headers });
     }
     this.#attempts.failed(address, token);
-    throw new HttpProblem(401, "unauthenticated", "Wrong token.", {
-      headers: { "WWW-Authenticate": "Bearer" },
-    });
+    const detail = "Wrong token. Each start of holdfast console prints a new address, unless --token sets the token.";
+    throw new HttpProblem(401, "unauthenticated", detail, { headers: { "WWW-Authenticate": "Bearer" } });
   }
 
   #sessionOf(exchange: Exchange): Session | undefined {

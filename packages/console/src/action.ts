@@ -61,7 +61,9 @@ export async function forceRelease(
   });
 }
 
-/** Writes an action to the history. Ignores errors: the action has already happened and is in the audit line too. */
+/**
+ * Writes an action to the history. Ignores errors, because the action has already happened and is in the audit log too.
+ */
 export async function remember({ holdfast }: Backend, event: Parameters<typeof appendHistory>[1]): Promise<void> {
   await appendHistory(holdfast, event).catch(() => {});
 }

@@ -15,7 +15,11 @@ import { placeOf } from "./locks.js";
 import { resolve as resolveOnce } from "./once.js";
 import type { LockPlace } from "./place.js";
 import { badRequest, HttpProblem } from "./problem.js";
+import { isUndecided } from "./trouble.js";
 import { clientIdOf, pauseOf, permitsOf, publicOwner } from "./views.js";
+
+/** How many locks the answer of `release-client` names. */
+const MOST_NAMED = 5;
 
 /** All actions, by path. */
 export const ACTION_TABLE: Readonly<Record<string, Action>> = {
@@ -41,7 +45,7 @@ async function release(backend: Backend, ask: Ask): Promise<Done> {
     if (holder === undefined || (holder.token ?? null) !== token) throw stale(entry, ask.context);
     await forceRelease(backend, { entry, place, owner: holder.owner, reason, ask });
     const next = entry.waiters[0];
-    const after = next === undefined ? "It has no waiters." : `Next is ${whoIs(next, ask.context)}.`;
+    const after = next === undefined ? "It has no waiters." : `First in the queue: ${whoIs(next, ask.context)}.`;
     return { message: `Released ${place.name}, which ${whoIs(holder, ask.context)} held. ${after}`, place };
   });
 }
@@ -58,11 +62,15 @@ async function releaseClient(backend: Backend, ask: Ask): Promise<Done> {
     }
     let released = 0;
     let refused = 0;
+    let unreachable = 0;
+    const undecided = new Set<string>();
     let cursor: string | undefined;
     do {
       const page = await survey(backend.holdfast, { holder: clientId, limit: 1_000, cursor });
       cursor = page.nextCursor;
+      unreachable = Math.max(unreachable, page.unreachable);
       for (const entry of page.locks) {
+        if (entry.unreadable?.mayBeHeld && (await ask.viewer.may("view", entry.name))) undecided.add(entry.name);
         const place = { kind: entry.kind, name: entry.name, key: entry.key };
         for (const holder of entry.holders.filter(({ owner }) => clientIdOf(owner) === clientId)) {
           if (!(await ask.viewer.may("release", entry.name))) {
@@ -74,16 +82,28 @@ async function releaseClient(backend: Backend, ask: Ask): Promise<Done> {
               released += 1;
             },
             (error: unknown) => {
-              // The lease has ended in the meantime, which is the intended result.
-              if (!(error instanceof HttpProblem)) throw error;
+              if (isUndecided(error)) undecided.add(entry.name);
+              // Otherwise the lease has ended in the meantime, which is the intended result.
+              else if (!(error instanceof HttpProblem)) throw error;
             },
           );
         }
       }
     } while (cursor !== undefined);
-    const left = refused === 0 ? "" : ` You may not release ${refused} others.`;
-    return { message: `Released ${released} of the locks of the gone client ${clientId}.${left}`, place: undefined };
+    const parts = [`Released ${released} ${released === 1 ? "lock" : "locks"} of client ${clientId}, which is gone.`];
+    if (refused > 0) parts.push(`You may not release ${refused} ${refused === 1 ? "other" : "others"}.`);
+    if (unreachable > 0)
+      parts.push(`${unreachable} ${unreachable === 1 ? "server" : "servers"} did not reply, so it may hold more.`);
+    if (undecided.size > 0)
+      parts.push(`Too few servers replied to tell whether these locks are held: ${listed([...undecided])}.`);
+    return { message: parts.join(" "), place: undefined };
   });
+}
+
+/** The first names of a list, and how many more there are. */
+function listed(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED;
+  return names.slice(0, MOST_NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 async function pause(backend: Backend, ask: Ask): Promise<Done> {
@@ -122,9 +142,7 @@ async function pause(backend: Backend, ask: Ask): Promise<Done> {
       by: viewer.who,
       untilAtMs: untilAtMs ?? undefined,
     });
-    const goOn =
-      holders.length === 0 ? "It has no holder." : `Holders keep it until they release it: ${holders.length}.`;
-    return { message: `Paused ${place.name}. ${goOn} Waiters: ${waiterCount}.`, place };
+    return { message: `Paused ${place.name}. ${kept(holders.length)} ${waiting(waiterCount)}`, place };
   });
 }
 
@@ -183,11 +201,24 @@ async function resume(backend: Backend, ask: Ask): Promise<Done> {
       reason,
       by: viewer.who,
     });
-    return {
-      message: `Resumed ${place.name}. ${outcome.waiterCount} were waiting, and are served in their order.`,
-      place,
-    };
+    return { message: `Resumed ${place.name}. ${served(outcome.waiterCount)}`, place };
   });
+}
+
+function kept(holders: number): string {
+  if (holders === 0) return "It has no holder.";
+  if (holders === 1) return "Its holder keeps it until it is released.";
+  return `Its ${holders} holders keep it until they release it.`;
+}
+
+function waiting(waiters: number): string {
+  if (waiters === 0) return "No waiters.";
+  return waiters === 1 ? "1 client is waiting." : `${waiters} clients are waiting.`;
+}
+
+function served(waiters: number): string {
+  if (waiters === 0) return "No waiters.";
+  return waiters === 1 ? "1 waiter is next." : `${waiters} waiters are served in order.`;
 }
 
 /** The pause that the page showed. The store compares it again in the step that changes it. */
@@ -243,10 +274,8 @@ async function resign(backend: Backend, ask: Ask): Promise<Done> {
     const [holder] = entry.holders;
     if (holder === undefined || entry.leader?.term !== term) throw stale(entry, ask.context);
     await forceRelease(backend, { entry, place, owner: holder.owner, reason, ask });
-    return {
-      message: `${whoIs(holder, ask.context)} no longer leads ${place.name}, and was notified. Candidates: ${entry.waiterCount}.`,
-      place,
-    };
+    const message = `${whoIs(holder, ask.context)} no longer leads ${place.name}. Candidates: ${entry.waiterCount}.`;
+    return { message, place };
   });
 }
 

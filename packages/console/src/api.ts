@@ -2,19 +2,20 @@
  * The HTTP API between the console's server and its pages. This file has the list of routes; api/ has one file per
  * page with the responses, events and request bodies of its routes.
  *
- * Server and page both compile against it, so it imports nothing else. At run time only `ROUTES`, a header name and
- * the word lists exist. Paths are relative to the base path: `api/locks` means `<basePath>/api/locks`.
+ * The server and the page both compile against this file, so it imports nothing else. At run time, only `ROUTES`, a
+ * header name and the word lists exist. Paths are relative to the base path: `api/locks` means `<basePath>/api/locks`.
  *
  * The server has one page, `index.html` at `<basePath>/`, with its hashed files in `assets/`. The location within the
- * page is in the fragment (`#/locks?q=…`), which access logs do not record; `#token=…` is the fragment that signs in.
+ * page is in the fragment (`#/locks?q=…`), which access logs do not record. The fragment `#token=…` signs the visitor
+ * in.
  *
  * Rules for all routes:
- * - Every document has `v: 1` and `atMs`, the Redis server time in ms since 1970 at which the document was made. All
+ * - Every document has `v: 1` and `atMs`, the Redis server time when the document was made, in ms since 1970. All
  *   instants use that clock, so browsers count down independently of their own clock. Fields are added, never renamed.
  * - `null` means none or unknown. Names, labels, values and reasons are untrusted: render them as text only.
  * - A lease is given by the instant at which it ends (`expiresAtMs`), so a row changes only if its lock does.
  * - Values hidden with `--redact` are `null`, and `session.redacted` lists them.
- * - Errors are `application/problem+json` (`Problem`). 401: sign in. 403: not allowed. 503: Redis is down.
+ * - Errors are `application/problem+json` (`Problem`). 401: sign in. 403: not allowed. 503: Redis cannot be used.
  */
 
 export * from "./api/actions.js";

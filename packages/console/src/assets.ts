@@ -20,7 +20,7 @@ interface Asset {
   readonly type: string;
 }
 
-/** Files by their path below the folder. Requests are only looked up here, so no path can leave the folder. */
+/** Files by their path below the folder. Requests are only looked up in this list, so no path can leave the folder. */
 export class Assets {
   readonly #folder: string;
   #files: ReadonlyMap<string, Asset> | undefined;
@@ -70,7 +70,7 @@ function listed(folder: string): readonly string[] {
   }
 }
 
-/** The pages beside this module. If the module was bundled, its file is closer to the package root. */
+/** The folder of the built pages. Its path relative to this module depends on whether the module was bundled. */
 function builtPages(): string {
   const bundled = fileURLToPath(new URL("./console/ui/", import.meta.url));
   return existsSync(bundled) ? bundled : fileURLToPath(new URL("./ui/", import.meta.url));

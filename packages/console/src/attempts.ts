@@ -1,6 +1,6 @@
 /**
- * Limits how many tokens can be guessed, per address and in total. Kept in the memory of this process, with a bounded
- * size.
+ * Limits how many tokens can be guessed, per address and in total. The counts are kept in this process's memory, with a
+ * bounded size.
  *
  * Only distinct wrong tokens count, because all users behind a proxy share its address and a script may repeat an old
  * token. The correct token is never refused: it has at least 16 characters, so it cannot be found by guessing.
@@ -10,8 +10,8 @@ import { createHash } from "node:crypto";
 /** Wrong tokens allowed per address and window. */
 const EACH = 5;
 /**
- * Wrong tokens allowed per window from all addresses, against botnets. High enough for a team whose token was just
- * replaced.
+ * Wrong tokens allowed per window from all addresses, as a limit on botnets. It is high enough for a team whose token
+ * was just replaced.
  */
 const ALL = 100;
 const WINDOW_MS = 60_000;
@@ -34,7 +34,7 @@ export class Attempts {
     this.#now = now;
   }
 
-  /** How many ms this address must wait before the next attempt; 0: none. */
+  /** How long this address must wait before the next attempt, in ms; 0 if it need not wait. */
   blockedForMs(address: string): number {
     const nowMs = this.#now();
     const own = this.#byAddress.get(address);

@@ -9,14 +9,14 @@ export type KnownClients = ReadonlyMap<string, ClientEntry>;
 
 /** Reads the client records. @throws errors from the library */
 export async function readClients(holdfast: Holdfast): Promise<KnownClients> {
-  // Asks for no holds, because the list of locks has them with the ends of their leases.
+  // Does not ask for holds, because the list of locks has them, along with the ends of their leases.
   const found = await clients(holdfast, { locks: [] });
   return new Map(found.map((client) => [client.clientId, client]));
 }
 
 /**
- * Returns a function that tells whether a client that holds or waits is gone. It returns null without a record, because
- * a new client may not have written its record yet.
+ * Returns a function that reports whether a client that holds or waits is gone. For a client without a record, the
+ * function returns null, because a new client may not have written its record yet.
  */
 export function deadIn(known: KnownClients | undefined): (clientId: string) => boolean | null {
   return (clientId) => {

@@ -19,7 +19,7 @@ export class ClockFollower {
 
   /** Measures the difference again. @returns the reading; undefined without a server, or if it did not reply */
   async read([server]: readonly ServerClient[]): Promise<ClockReading | undefined> {
-    // Ignores errors: reads that need more than the time report whether Redis is down.
+    // Ignores errors, because the reads of other data report whether Redis is down.
     const reading = server === undefined ? undefined : await readClock(server).catch(() => undefined);
     if (reading === undefined) return undefined;
     if (Math.abs(reading.skewMs - this.#skewMs) > NOISE_MS) this.#skewMs = reading.skewMs;

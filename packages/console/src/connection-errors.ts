@@ -7,7 +7,7 @@ import type { ServerClient } from "./backend.js";
 
 /** The last connection error of each watched client. */
 export class ConnectionErrors {
-  /** By client, the function that removes its listeners. */
+  /** For each client, the function that removes its listeners. */
   readonly #watched = new Map<ServerClient, () => void>();
   readonly #errors = new Map<ServerClient, unknown>();
 

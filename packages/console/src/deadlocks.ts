@@ -4,7 +4,7 @@ import type { DeadlockClaimView, DeadlockView } from "./api.js";
 import type { StoreLink } from "./store-link.js";
 import { publicOwner, type Redaction } from "./views.js";
 
-/** The search reads all locks, so it runs less often than pages may ask. */
+/** The search reads all locks, so it may run less often than pages request it. */
 const EVERY_MS = 10_000;
 /** After a search, the pause is at least this many times as long as the search took. */
 const REST = 3;

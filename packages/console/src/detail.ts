@@ -20,7 +20,7 @@ export interface Around {
   readonly waits: Waits;
   /** The lock's row in the list, so that both pages agree; undefined if it is not listed. */
   readonly row: LockRow | undefined;
-  /** The details shown before. */
+  /** The details as previously shown. */
   readonly old: LockDetail | undefined;
 }
 
@@ -42,7 +42,13 @@ export async function readDetail(backend: Backend, place: LockPlace, around: Aro
     row: around.row ?? rowOf(entry, context, around.samples, old?.row),
     holders,
     waiters: queueOf(entry.waiters, context, seen),
-    explain: explain(entry, { grace: around.grace, pause: pauseOf(entry), holders, isDead: around.isDead }),
+    explain: explain(entry, {
+      grace: around.grace,
+      serverCount: backend.servers().length,
+      pause: pauseOf(entry),
+      holders,
+      isDead: around.isDead,
+    }),
     history,
     otherKinds,
     leader: leaderOf(entry, context, old?.leader),

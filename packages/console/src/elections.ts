@@ -13,7 +13,7 @@ const MOST_ELECTIONS = 1_000;
 const MOST_TERMS = 200;
 
 /**
- * The terms of each election that this process has seen. A term is identified by its start time, so none is counted
+ * The terms of each election that this process has seen. A term is identified by its start time, so no term is counted
  * twice.
  */
 export class Terms {

@@ -15,7 +15,7 @@ export type ConsoleRequest = IncomingMessage & {
 export interface Exchange {
   readonly req: ConsoleRequest;
   readonly res: ServerResponse;
-  /** GET for a HEAD too, because Node omits the body by itself. */
+  /** GET for a HEAD request too, because Node omits the body automatically. */
   readonly method: string;
   /**
    * Raw path below the base path, without the leading slash: `api/locks`. Undefined if the base's trailing slash is

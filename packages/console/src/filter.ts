@@ -1,7 +1,7 @@
 /**
- * The filter box: `name:order kind:mutex holder:ci-7 label:release token:12 waiting paused gone late partial
- * over:5m`, or a bare word, which matches name, holder or label. A row must match all parts. The functions are pure,
- * so page and server share them.
+ * The filter box: `name:order kind:mutex holder:ci-7 label:release token:12 waiting paused gone late partial over:5m`,
+ * or a bare word, which matches name, holder or label. A row must match all parts. The functions are pure, so the page
+ * and the server can share them.
  */
 import type { HolderView, LockRow } from "./api.js";
 

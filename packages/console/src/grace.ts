@@ -1,4 +1,4 @@
-/** Detects a failover grace: after a failover or a restart, a server makes no new grants for a while. */
+/** Detects the quiet time after a failover or a restart, in which a server grants no new locks. */
 import type { GraceView } from "./api.js";
 import type { Backend, ServerClient } from "./backend.js";
 

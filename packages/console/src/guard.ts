@@ -7,8 +7,8 @@ import { areEqual } from "./sessions.js";
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /**
- * Checks the Host header against DNS rebinding. With a name that resolves to this machine, an attacker's page has the
- * same origin as the console, but its requests carry that name.
+ * Checks the Host header against DNS rebinding. If an attacker's host name resolves to this machine, the attacker's
+ * page has the same origin as the console, but its requests carry that name.
  *
  * @param allowed  names besides the loopback names, with or without a port
  * @throws HttpProblem 421
@@ -17,16 +17,13 @@ export function checkHost(exchange: Exchange, allowed: readonly string[]): void 
   const host = hostOf(exchange);
   const name = host.replace(/:\d+$/, "");
   if (LOOPBACK.test(name) || allowed.some((one) => one.toLowerCase() === host || one.toLowerCase() === name)) return;
-  throw new HttpProblem(
-    421,
-    "bad-host",
-    "This host name is not allowed. To allow it, start the console with --allow-host NAME.",
-  );
+  const how = "start the console with --allow-host NAME, or use the allowHosts option";
+  throw new HttpProblem(421, "bad-host", `This host name is not allowed. To allow it, ${how}.`);
 }
 
 /**
- * Refuses API requests from pages of another origin, by the headers that browsers send. Clients that do not send them
- * are stopped because they have no credentials.
+ * Refuses API requests from pages of another origin, by the headers that browsers send. Requests without these headers
+ * pass this check and are refused later unless they carry credentials.
  *
  * @throws HttpProblem 403
  */

@@ -62,8 +62,8 @@ export function wholeOf(field: string, text: string | null, otherwise: number, m
 }
 
 /**
- * The matching entries that the visitor may see, newest first. If the first read has too few of them, because of the
- * kind or the visitor, a second one reads as many entries as possible.
+ * The matching entries that the visitor may see, newest first. If the first read finds too few of them, because many
+ * have another kind or are hidden from the visitor, a second read gets as many entries as possible.
  *
  * @throws HttpProblem 503  Redis is down; also errors from the library
  */
@@ -100,8 +100,11 @@ export async function readLockHistory(
   return entries.map((entry) => historyRow(entry, context));
 }
 
-/** What the last line of a CSV file says if entries are missing. A reader of the file sees nothing else of the answer. */
-const INCOMPLETE = "Incomplete: more entries match than this file has. Filter by name or outcome to get the others.";
+/**
+ * The last line of a CSV file if entries are missing. The note is in the file because people who open the file do not
+ * see the rest of the response.
+ */
+const INCOMPLETE = "Incomplete: more events match than this file has. Filter by name or outcome to get the others.";
 
 /** The entries as CSV. A cell that begins like a formula is turned into text, because names are untrusted. */
 export function csvOf({ rows, isCut }: Pick<HistoryAnswer, "rows" | "isCut">): string {
@@ -112,7 +115,7 @@ export function csvOf({ rows, isCut }: Pick<HistoryAnswer, "rows" | "isCut">): s
   const lines = rows.map((row) =>
     columns.map((column) => cell(column === "writtenAtMs" ? new Date(row.writtenAtMs).toISOString() : row[column])),
   );
-  // With as many cells as any other line, which strict readers expect.
+  // Strict CSV parsers expect this line to have as many cells as the others.
   const last = isCut ? [columns.map((_, at) => (at === 0 ? INCOMPLETE : ""))] : [];
   return [columns.map((column) => (column === "writtenAtMs" ? "when" : column)), ...lines, ...last]
     .map((line) => `${line.join(",")}\r\n`)

@@ -1,8 +1,8 @@
 /**
- * The first read of the locks for a new viewer: page by page, so that the first locks show early.
+ * Reads the locks for a new viewer page by page, so that the first locks appear early.
  *
- * Each page is as long as all pages before it together. So the states that are sent in the meantime have at most twice
- * as many rows as the complete list.
+ * Each page is as long as all earlier pages together, so the states sent for one list have, in total, at most twice as
+ * many rows as the complete list.
  */
 import type { Holdfast } from "holdfast";
 import { type LockEntry, survey } from "holdfast/admin";
@@ -19,7 +19,12 @@ export interface Listing {
   readonly unreachable: number;
 }
 
-/** Reads the next page. @param before  what was read so far; null for the first page. @throws errors from the library */
+/**
+ * Reads the next page.
+ *
+ * @param before  the result so far; null for the first page
+ * @throws errors from the library
+ */
 export async function nextPage(holdfast: Holdfast, before: Listing | null, most: number): Promise<Listing> {
   const locks = new Map(before?.locks.map((lock) => [idOf(lock), lock]));
   const limit = Math.max(1, Math.min(Math.max(FIRST_PAGE, locks.size), most - locks.size));
@@ -28,7 +33,7 @@ export async function nextPage(holdfast: Holdfast, before: Listing | null, most:
   return { locks: [...locks.values()], nextCursor: page.nextCursor, unreachable: page.unreachable };
 }
 
-/** A mutex may be on several pages, each with some of its conditions. */
+/** Merges the entries of one mutex, which can be on several pages, each with some of its conditions. */
 function together(lock: LockEntry, before: LockEntry | undefined): LockEntry {
   if (before === undefined || before.conditions.length === 0) return lock;
   const conditions = new Map([...before.conditions, ...lock.conditions].map((one) => [one.name, one]));

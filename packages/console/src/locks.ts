@@ -1,4 +1,4 @@
-/** Finds the lock that a page names, with the public API only. */
+/** Finds the lock that a page names, using only the public API. */
 import type { Holdfast, Inspection, Lock } from "holdfast";
 import { LOCK_KINDS, type LockEntry, type LockKind } from "holdfast/admin";
 import type { LockPlace } from "./place.js";

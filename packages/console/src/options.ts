@@ -138,7 +138,7 @@ export function checkOptions(options: ConsoleOptions): void {
   }
 }
 
-/** The badge. Its tone depends on the word itself, so users need no second option to mark production. */
+/** The environment badge. Its tone depends on the name, so users need no second option to mark production. */
 export function environmentOf(name: string | undefined): EnvironmentView | null {
   if (name === undefined) return null;
   if (/^(prod|production|prd|live)\b/i.test(name)) return { name, tone: "danger" };

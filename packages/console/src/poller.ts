@@ -2,16 +2,17 @@
  * Reads Redis for all viewers of this process: one read at a time, whatever the number of tabs, and none without
  * viewers.
  *
- * After a read, the poller pauses at least three times as long as the read took, so the console never keeps a server
- * or this process busy.
+ * After a complete read, the poller pauses at least three times as long as the read took, so the console never keeps a
+ * server or this process busy.
  */
 import type { Topic } from "./api.js";
+import type { Backend } from "./backend.js";
 import { HttpProblem } from "./problem.js";
 import { lockKey, type Reader, type Wanted } from "./reader.js";
 import { type Change, changeOf, completed, hasTopic, NOTHING, type Snapshot } from "./snapshot.js";
 import type { StoreLink } from "./store-link.js";
 
-/** After a read, the pause is at least this many times as long as the read took. */
+/** After a complete read, the pause is at least this many times as long as the read took. */
 const REST = 3;
 
 /** A viewer that watches some topics. */
@@ -77,7 +78,7 @@ export class Poller {
     };
   }
 
-  /** Reads now instead of after the interval, as after an action or for a new viewer. */
+  /** Reads now instead of after the interval, for example after an action or for a new viewer. */
   soon(): void {
     if (this.#watchers.size > 0) void this.fresh().catch(() => {});
   }
@@ -120,7 +121,9 @@ export class Poller {
     let restMs = this.#pollMs;
     try {
       const before = this.#snapshot;
-      const read = await this.#link.use((backend) => this.#reader.at(backend, { topics, locks, isWhole }, before));
+      const readAll = (backend: Backend): Promise<Snapshot> =>
+        this.#reader.at(backend, { topics, locks, isWhole }, before);
+      const read = await this.#link.use(readAll, { isPoll: true });
       const found = isSome ? completed(read, before) : read;
       this.reads += 1;
       this.#last = found;
@@ -145,7 +148,7 @@ export class Poller {
   }
 
   /**
-   * Reads the topics of a new page first and alone, so that it does not wait for a long list that another viewer
+   * Reads the topics of a new page first and alone, so that the page does not wait for a long list that another viewer
    * watches.
    */
   #topicsToRead(): Pick<Wanted, "topics" | "isWhole"> & { readonly isSome: boolean } {

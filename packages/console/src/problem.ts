@@ -6,8 +6,8 @@ export class HttpProblem extends Error {
   override readonly name = "HttpProblem";
   readonly status: number;
   readonly code: Problem["code"];
-  /** Additional fields: the current holder, the permits, the state of the store. */
-  readonly facts: Partial<Pick<Problem, "holder" | "permits" | "store">>;
+  /** Additional fields: the current holder, the permits, the state of the store, whether an action may have run. */
+  readonly facts: Partial<Pick<Problem, "holder" | "permits" | "store" | "mayHaveRun">>;
   readonly headers: Readonly<Record<string, string>>;
 
   /** @param detail  one or two sentences for the user; no secrets */

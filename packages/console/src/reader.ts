@@ -18,7 +18,7 @@ import { hasTopic, type KeptRow, type LockDetail, type Snapshot } from "./snapsh
 import { idOf, type Redaction, rowOf, type ViewContext, waitersOf } from "./views.js";
 import { Waits } from "./waits.js";
 
-/** Interval for INFO, whose output is long. */
+/** Interval between INFO requests, because their replies are long. */
 const FACTS_EVERY_MS = 5_000;
 
 /** The topics and locks to read. */

@@ -90,9 +90,9 @@ export const READS: Readonly<Record<string, Read>> = {
     sendJson(res, { ...stamp(core), store: core.link.store, ...(found?.redis ?? unknown) });
   },
   "api/doctor": async (core, { res }, viewer) => {
-    // Findings may name keys of any tenant, so they need their own permission.
+    // Findings can name keys of any tenant, so they need their own permission.
     if (!(await viewer.may("doctor", undefined)))
-      throw new HttpProblem(403, "forbidden", `${viewer.who} may not ask the doctor.`);
+      throw new HttpProblem(403, "forbidden", `${viewer.who} may not see the doctor's findings.`);
     sendJson(res, { ...stamp(core), ...core.doctor.last });
   },
 };
@@ -139,8 +139,8 @@ const SORTS: Readonly<Record<string, (left: LockRow, right: LockRow) => number>>
 };
 
 /**
- * GET api/locks. With a filter, reads on until enough locks match: otherwise a lock that exists could be missing from
- * every page that a visitor looks at.
+ * GET api/locks. With a filter, keeps reading until enough locks match. Otherwise an existing lock could be missing
+ * from every page that a visitor looks at.
  */
 async function locks(core: Core, { res, query }: Exchange, viewer: Viewer): Promise<void> {
   const { reader, link } = core;
@@ -158,7 +158,8 @@ async function locks(core: Core, { res, query }: Exchange, viewer: Viewer): Prom
   let lockCount = 0;
   let unreachable = 0;
   for (;;) {
-    // Not less than a page of 100: with one match to go, each request to Redis would read one lock.
+    // At least 100, unless `limit` is lower. Otherwise, with one match to go, each request to Redis would read one
+    // lock.
     const most = Math.max(limit - rows.size, Math.min(limit, 100));
     const page = await surveyed(link, { kinds, limit: most, cursor });
     const context = reader.context();
@@ -170,7 +171,7 @@ async function locks(core: Core, { res, query }: Exchange, viewer: Viewer): Prom
     lockCount += page.locks.length;
     unreachable = page.unreachable;
     cursor = page.nextCursor;
-    // A page that is not full has examined as many keys as one request may.
+    // If the page is not full, the read has already examined as many keys as one request may.
     const isFull = page.locks.length >= most;
     if (q === "" || cursor === undefined || rows.size >= limit || lockCount >= MOST_FOLLOWED || !isFull) break;
   }

@@ -165,13 +165,15 @@ function checkChange(exchange: Exchange, viewer: Viewer): void {
   checkCsrf(exchange, viewer.csrf);
 }
 
-/** Turns a lost reply into an error that says that the outcome is unknown. */
+/** Turns an error after which an action may have run into one that says so. */
 function unknownOutcome(error: unknown): unknown {
   const cause =
     error instanceof HttpProblem ? (error.cause as { readonly mayHaveRun?: unknown } | undefined) : undefined;
   if (!(error instanceof HttpProblem) || cause?.mayHaveRun !== true) return error;
-  const detail = "Redis did not answer, so the action may have been done. Look at the lock before you try again.";
-  return new HttpProblem(503, "redis-down", detail, { facts: error.facts, headers: error.headers });
+  const what = error.code === "refused" ? `${error.message} The` : "Redis did not reply, so the";
+  const detail = `${what} action may have been done. Look at the lock before you try again.`;
+  const facts = { ...error.facts, mayHaveRun: true };
+  return new HttpProblem(503, error.code, detail, { facts, headers: error.headers });
 }
 
 function stranger(core: Core): HttpProblem {

@@ -7,7 +7,7 @@ const MOST_ROUND_TRIPS = 300;
 
 /** The number of waiters of each lock that had any in the last 30 intervals. */
 export class Contention {
-  /** By lock: interval number and maximum of that interval, oldest first. */
+  /** For each lock, the maximum of each interval by its number, oldest first. */
   readonly #seen = new Map<string, Map<number, number>>();
   #firstSpan = 0;
   #lastSpan = 0;

@@ -9,14 +9,14 @@ export interface ClockReading {
   readonly roundTripMs: number;
 }
 
-/** Timeout of a query. A client library may wait for a connection without limit, but a page must not. */
+/** Timeout of a query. A client library may wait indefinitely for a connection, but a page must not. */
 const ANSWER_MS = 5_000;
 
 /** Sends a command to one server. @throws the client's error, or an error after the timeout */
 async function asked(server: ServerClient, command: string): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer to ${command} within ${ANSWER_MS} ms`)), ANSWER_MS);
+    timer = setTimeout(() => reject(new Error(`no reply to ${command} within ${ANSWER_MS} ms`)), ANSWER_MS);
     timer.unref();
   });
   try {

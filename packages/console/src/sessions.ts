@@ -1,8 +1,8 @@
 /**
  * Sessions in a signed cookie. The server stores nothing, so sessions cannot exhaust its memory.
  *
- * The signing key is random unless a secret is given: a leaked cookie reveals nothing about the token, and a restart
- * of the console signs everyone out.
+ * The signing key is random unless a secret is given. With a random key, a leaked cookie reveals nothing about the
+ * token, and a restart of the console signs everyone out.
  */
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 
@@ -47,7 +47,7 @@ export class Sessions {
     return endsAtMs > this.#now() ? this.#sessionOf(said, who, endsAtMs) : undefined;
   }
 
-  /** The CSRF token for a visitor that was recognized by other means than the session cookie. */
+  /** The CSRF token for a visitor who was recognized by means other than the session cookie. */
   csrfFor(who: string): string {
     return this.#sign("csrf", `mounted ${who}`);
   }

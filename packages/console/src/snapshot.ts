@@ -31,7 +31,7 @@ export interface Snapshot extends Extent {
   readonly listing: Listing | null;
   /** Details of the watched locks, by `lockKey`. */
   readonly details: ReadonlyMap<string, LockDetail>;
-  /** With all holds of each client; see Visibility. */
+  /** Includes all holds of each client; `Visibility` limits them for each viewer. */
   readonly clients: ClientsState | null;
   readonly semaphores: SemaphoresState | null;
   readonly elections: ElectionsState | null;

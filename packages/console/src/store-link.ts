@@ -1,5 +1,6 @@
 /**
- * The connection to Redis and its state: up, or down with the start, the cause and the time of the next attempt.
+ * The connection to Redis and its state. While Redis is down, the state has the cause, the start of the outage and the
+ * time of the next attempt.
  *
  * The console starts and stays up without Redis. All access goes through `use`, which records the outcome. While
  * Redis is down, calls fail immediately, except for the one that makes the next attempt.
@@ -8,7 +9,7 @@ import type { StoreView } from "./api.js";
 import type { Backend, Link } from "./backend.js";
 import { ConnectionErrors } from "./connection-errors.js";
 import { HttpProblem } from "./problem.js";
-import { isTrouble, isUndecided, isWrongType, troubleOf } from "./trouble.js";
+import { isRefusal, isTrouble, isUndecided, isWrongType, troubleOf } from "./trouble.js";
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
@@ -43,13 +44,22 @@ export class StoreLink {
     return this.#backend;
   }
 
-  /** Time until the next attempt, in ms; 0 if it is up. Uses a monotonic clock. */
+  /** Time until the next attempt, in ms; 0 if Redis is up. Uses a monotonic clock. */
   get pauseMs(): number {
     return this.#store.state === "down" ? Math.max(0, this.#nextTryMs - performance.now()) : 0;
   }
 
-  /** Runs `work` with Redis. @throws HttpProblem 503  Redis is down; also errors from `work` */
-  async use<Result>(work: (backend: Backend) => Promise<Result>): Promise<Result> {
+  /**
+   * Runs `work` with Redis.
+   *
+   * @param isPoll  whether it is the regular read. Redis may refuse one request and accept the others, so only a
+   *                refused poll counts as an outage
+   * @throws HttpProblem 503  Redis is down or refused; also errors from `work`
+   */
+  async use<Result>(
+    work: (backend: Backend) => Promise<Result>,
+    { isPoll = false }: { readonly isPoll?: boolean } = {},
+  ): Promise<Result> {
     if (this.#closing.signal.aborted) throw new HttpProblem(503, "closed", "The console is closing.");
     if (this.pauseMs > 0) throw this.#problem();
     try {
@@ -71,6 +81,12 @@ export class StoreLink {
         throw new HttpProblem(409, "undecided", "Too few servers replied to tell whether the lock is held. Try again.");
       }
       if (!isTrouble(error)) throw error;
+      if (!isPoll && this.#store.state === "up" && isRefusal(error)) {
+        const { error: detail, hint } = troubleOf(error);
+        const problem = new HttpProblem(503, "refused", `${detail} ${hint}`);
+        problem.cause = error;
+        throw problem;
+      }
       this.#down(error);
       throw this.#problem(error);
     }
@@ -128,7 +144,9 @@ export class StoreLink {
   #problem(cause?: unknown): HttpProblem {
     const store = this.#store;
     const detail =
-      store.state === "down" ? `Redis at ${store.address} is down. ${store.error}` : "Redis has not been reached yet.";
+      store.state === "down"
+        ? `The console cannot use Redis at ${store.address}: ${store.error}`
+        : "Redis has not been reached yet.";
     const headers = { "Retry-After": String(Math.max(1, Math.ceil(this.pauseMs / 1_000))) };
     const problem = new HttpProblem(503, "redis-down", detail, { facts: { store }, headers });
     if (cause !== undefined) problem.cause = cause;

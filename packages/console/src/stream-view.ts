@@ -54,7 +54,8 @@ export class StreamView {
     if (change.locks !== undefined && topics.has("locks")) {
       const { isCut, unreachable, isExtentNew } = change.locks;
       const [changed, removed] = await Promise.all([seen.rows(change.locks.changed), seen.rows(change.locks.removed)]);
-      // A change of only locks that this viewer may not see is not sent, because it would reveal their activity.
+      // A change that affects only locks that this viewer may not see is not sent, because it would reveal their
+      // activity.
       const isOurs = viewer.seesAll || isExtentNew || changed.length + removed.length > 0;
       if (isOurs) visible.locks = { changed, removed: removed.map(({ id }) => id), isCut, unreachable };
     }

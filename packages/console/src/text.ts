@@ -33,11 +33,13 @@ export function redact(text: string): string {
   return shown;
 }
 
-/** `held on 2 of 3 servers, a majority; 1 did not reply. It is lost if one more fails`. */
+/** `held on 2 of 3 servers, a majority; 1 did not reply. If either of these 2 servers fails, the lock is lost`. */
 export function serversSentence({ holding, answered, total }: NonNullable<LockEntry["servers"]>): string {
   const silent = answered < total ? `; ${total - answered} did not reply` : "";
   const isLast = holding === Math.floor(total / 2) + 1 && total > 1;
-  return `held on ${holding} of ${total} servers, a majority${silent}${isLast ? ". It is lost if one more fails" : ""}`;
+  const which = holding === 2 ? "either of these 2 servers" : `one of these ${holding} servers`;
+  const risk = isLast ? `. If ${which} fails, the lock is lost` : "";
+  return `held on ${holding} of ${total} servers, a majority${silent}${risk}`;
 }
 
 /** Why a lock cannot be read, and how to free its name; undefined if it can be read. */
@@ -45,7 +47,11 @@ export function unreadableSentence({ unreadable }: Pick<LockEntry, "unreadable">
   if (unreadable === undefined) return undefined;
   if (unreadable.reason !== undefined) return `cannot be read: ${plain(unreadable.reason)}`;
   const [key = "", ...others] = unreadable.keys.map(plain);
+  const type = "of a type that Holdfast does not write";
+  if (others.length > 0) {
+    const which = `one of the keys ${[key, ...others].join(", ")} is ${type}`;
+    return `cannot be read: ${which}. Check them with redis-cli TYPE, and UNLINK only the one that is wrong`;
+  }
   const command = `redis-cli UNLINK ${shellWord(key)}`;
-  const which = others.length === 0 ? `the key ${key} is` : `one of the keys ${[key, ...others].join(", ")} is`;
-  return `cannot be read: ${which} of a type that Holdfast does not write. Look at it; if it is not needed: ${command}`;
+  return `cannot be read: the key ${key} is ${type}. Look at it; if it is not needed: ${command}`;
 }

@@ -1,7 +1,7 @@
 /** Describes Redis errors in plain words, with the doctor's hint. */
 import { redact } from "./text.js";
 
-/** The content of the page that replaces all others while Redis is down. */
+/** The content of the page that replaces all others while the console cannot use Redis. */
 export interface Trouble {
   readonly error: string;
   readonly hint: string;
@@ -26,20 +26,20 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
   ],
   [
     /EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|connect timeout/i,
-    "The host does not answer.",
+    "The host does not reply.",
     "A firewall, a route, or a machine that is off: try redis-cli ping from this machine.",
   ],
   [
     /NOAUTH|WRONGPASS|invalid username-password|AUTH/,
     "Redis refused the user or the password.",
-    "Give --user and --password-file, or the right password in the URL.",
+    "Check the user and the password of the console's connection (--user, --password-file, or the URL).",
   ],
   [
     /NOPERM/,
     "Redis does not permit this user to do that.",
     "holdfast doctor --only acl prints the missing ACL SETUSER line.",
   ],
-  [/LOADING/, "Redis is loading its data.", "It was restarted a moment ago, and answers when it has finished."],
+  [/LOADING/, "Redis is loading its data.", "It was restarted a moment ago, and replies when it has finished."],
   [
     /MISCONF/,
     "Redis cannot save its data and refuses all writes.",
@@ -48,9 +48,13 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
   [
     /\bOOM\b/,
     "Redis is out of memory and refuses writes.",
-    "Raise maxmemory or move data elsewhere: leases cannot be renewed either.",
+    "Raise maxmemory or move data to another Redis. Held leases can still be renewed and released.",
   ],
-  [/READONLY/, "The server is a replica.", "Point the URL at the primary, or use --sentinel or --cluster."],
+  [
+    /READONLY/,
+    "The server is a replica.",
+    "Connect the console to the primary, or through Sentinel or as a cluster (--sentinel, --cluster).",
+  ],
   [
     /CLUSTERDOWN|ClusterAllFailed|TRYAGAIN/,
     "The cluster does not serve all of its slots.",
@@ -59,7 +63,7 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
   [
     /BUSY\b/,
     "Redis is busy with a script that runs too long.",
-    "SLOWLOG GET names it; SCRIPT KILL ends it if it has written nothing.",
+    "SCRIPT KILL ends it if it has written nothing. SLOWLOG GET shows it once it has finished.",
   ],
   [
     /protected mode|DENIED/i,
@@ -69,12 +73,12 @@ const HINTS: readonly (readonly [pattern: RegExp, error: string, hint: string])[
   [
     /certificate|SSL|TLS|EPROTO/i,
     "The encrypted connection was refused.",
-    "Check whether the URL needs rediss:// or redis://, and use --tls-ca for your own certificate authority.",
+    "Check whether the URL needs rediss:// or redis://, and set the file of your own certificate authority (--tls-ca).",
   ],
-  [/No server|quorum|majority/i, "Too few of the servers answer.", "A lock on a quorum needs more than half of them."],
+  [/No server|quorum|majority/i, "Too few of the servers reply.", "A lock on a quorum needs more than half of them."],
   [
-    /max retries|timed out|timeout|did not answer|no answer|closed|ECONNRESET|EPIPE|Stream isn't writeable/i,
-    "Redis does not answer.",
+    /max retries|timed? ?out|(?:did not|no) (?:answer|reply)|closed|ECONNRESET|EPIPE|isn't writeable/i,
+    "Redis does not reply.",
     "It is down, stalled, or cut off: try redis-cli ping from this machine, and look at the log of Redis.",
   ],
 ];
@@ -108,6 +112,11 @@ export function isUndecided(error: unknown): boolean {
     readonly answers?: readonly { answer: string }[];
   };
   return code === "ERR_LOCK_QUORUM" && answers?.some(({ answer }) => answer === "held") === true;
+}
+
+/** Whether Redis replied but refused the command, because of the user, its memory, its disk or its role. */
+export function isRefusal(error: unknown): boolean {
+  return chainOf(error).some((text) => /\b(?:NOPERM|OOM|MISCONF|READONLY)\b/.test(text));
 }
 
 /** Whether the error means that Redis is unreachable or refuses service, rather than that the request was invalid. */

@@ -1,5 +1,5 @@
 /**
- * Converts entries of the library into the API's format.
+ * Converts the library's entries to the API's format.
  *
  * Redacted values are removed here, so that no later step can leak them. Remaining lease times become instants. An
  * instant is reused while it is approximately right, so that unchanged rows stay equal.

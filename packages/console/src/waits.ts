@@ -1,13 +1,13 @@
 /**
- * Records when the console first saw each waiter of the locks shown in detail, for queues that do not store when a
- * waiter joined.
+ * Records when the console first saw each waiter of the elections and of the locks shown in detail, for queues that do
+ * not store when a waiter joined.
  */
 
 /** The first-seen times of current waiters. */
 export class Waits {
   readonly #seen = new Map<string, Map<string, number>>();
 
-  /** Discards all locks except these. */
+  /** Discards all locks except these and the elections. If `keys` is empty, discards the elections too. */
   keep(keys: readonly string[]): void {
     const wanted = new Set(keys);
     for (const key of this.#seen.keys()) if (!wanted.has(key) && !key.startsWith("election:")) this.#seen.delete(key);

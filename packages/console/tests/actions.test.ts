@@ -80,11 +80,12 @@ describe("an action", () => {
   });
 });
 
-describe("a forced release", () => {
+describe("a force-release", () => {
   it("removes the holder that the page showed, notifies it of the actor and the reason, and writes an audit line", async () => {
     const { page, site } = await withAll();
     const lease = await redis.holdfast.mutex("deploy").acquire({ label: "release 4.2" });
     const next = redis.another({ clientName: "next" }).mutex("deploy").acquire();
+    await until(async () => (await redis.holdfast.mutex("deploy").inspect()).waiterCount === 1, "it waits");
     const shown = (await page.get("api/lock?kind=mutex&name=deploy")).json;
     const [holder] = shown.holders;
     const { owner, token } = holder;
@@ -96,7 +97,7 @@ describe("a forced release", () => {
       reason: "ci hangs",
     });
     expect(answer.status).toBe(200);
-    expect(answer.json.message).toContain("worker");
+    expect(answer.json.message).toMatch(/^Released deploy, which .*worker.* held\. First in the queue: .+\.$/);
     const lost = await new Promise<unknown>((resolve) => {
       if (lease.signal.aborted) resolve(lease.signal.reason);
       else lease.signal.addEventListener("abort", () => resolve(lease.signal.reason));
@@ -170,6 +171,7 @@ describe("a pause", () => {
       untilAtMs: null,
     });
     expect(paused.status).toBe(200);
+    expect(paused.json.message).toBe("Paused nightly. It has no holder. No waiters.");
     expect(paused.json.lock).toMatchObject({
       row: { state: "paused", pause: { by: "ana", reason: "db maintenance", untilAtMs: null } },
       explain: { code: "paused" },
@@ -186,7 +188,8 @@ describe("a pause", () => {
     const stale = await page.post("api/actions/resume", { ...body, pauseId: "another" });
     expect([stale.status, stale.json.code]).toEqual([409, "stale"]);
     const { id } = paused.json.lock.row.pause;
-    expect((await page.post("api/actions/resume", { ...body, pauseId: id })).status).toBe(200);
+    const resumed = await page.post("api/actions/resume", { ...body, pauseId: id });
+    expect([resumed.status, resumed.json.message]).toEqual([200, "Resumed nightly. No waiters."]);
     const late = await page.post("api/actions/resume", { ...body, pauseId: id });
     expect([late.status, late.json.code]).toEqual([409, "not-paused"]);
     expect(site.audit.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
@@ -273,7 +276,7 @@ describe("the locks of a crashed client", () => {
     await until(async () => (await redis.server.command("HEXISTS", record, "seen")) === 1, "it has a record");
     await redis.server.command("HSET", record, "seen", Date.now() - 90_000);
     const { status, json } = await page.post("api/actions/release-client", { clientId, reason: "host is gone" });
-    expect([status, json.message]).toEqual([200, expect.stringContaining("Released 2")]);
+    expect([status, json.message]).toEqual([200, expect.stringContaining("Released 2 locks of client")]);
     for (const name of ["left-behind-1", "left-behind-2"]) {
       expect((await redis.holdfast.mutex(name).inspect()).holders).toEqual([]);
     }
@@ -300,7 +303,7 @@ describe("a resize", () => {
   });
 });
 
-describe("asking a leader to resign", () => {
+describe("removing a leader", () => {
   it("ends the term that the page showed, and no later term", async () => {
     const { page } = await withAll();
     const election = redis.holdfast.election("scheduler");

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { type Answer, redisScene, startConsole } from "./scene.js";
 
 const redis = redisScene();
-const LAST = "Incomplete: more entries match than this file has. Filter by name or outcome to get the others.";
+const LAST = "Incomplete: more events match than this file has. Filter by name or outcome to get the others.";
 
 /** Repeats the last entry of a history, each time with another id: entries with one id count once. */
 const REPEAT = `

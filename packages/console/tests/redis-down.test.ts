@@ -27,6 +27,7 @@ describe("without Redis", () => {
     expect(json).toMatchObject({ code: "redis-down", store: { state: "down", address: "redis://ana:***@db" } });
     expect(json.store.error).toContain("Nothing listens");
     expect(json.store.hint).toContain("Start Redis");
+    expect(json.detail).toMatch(/^The console cannot use Redis at redis:\/\/ana:\*\*\*@db: Nothing listens/);
     // The Redis page works while Redis is down.
     const about = await page.get("api/redis");
     expect([about.status, about.json.store.state]).toEqual([200, "down"]);
@@ -103,9 +104,30 @@ describe("without Redis", () => {
     server.resume();
     expect([status, json.code]).toEqual([503, "redis-down"]);
     expect(json.detail).toContain("may have been done");
+    expect(json.mayHaveRun).toBe(true);
     expect(site.audit.map(({ outcome }) => outcome)).toEqual(["unknown"]);
     await until(async () => (await site.get("api/locks")).status === 200, "it answers again");
     await lease.release();
+    await site.close();
+    await holdfast.close();
+    redis.disconnect();
+  });
+});
+
+describe("a request that Redis refuses", () => {
+  it("fails alone: the console stays up for all other requests", async () => {
+    const redis = new Redis({ port: server.port });
+    const holdfast = createHoldfast({ redis });
+    const site = await startConsole({ holdfast, allow: ["pause"] });
+    const page = await site.signIn();
+    expect((await page.get("api/locks")).status).toBe(200);
+    await server.command("CONFIG", "SET", "maxmemory", "1");
+    const body = { kind: "mutex", name: "refused", reason: "no memory", untilAtMs: null };
+    const { status, json } = await page.post("api/actions/pause", body);
+    expect([status, json.code, json.mayHaveRun]).toEqual([503, "refused", undefined]);
+    expect(json.detail).toMatch(/^Redis is out of memory and refuses writes\. .*can still be renewed and released\.$/);
+    expect((await page.get("api/redis")).json.store.state).toBe("up");
+    await server.command("CONFIG", "SET", "maxmemory", "0");
     await site.close();
     await holdfast.close();
     redis.disconnect();
@@ -125,12 +147,14 @@ describe("a connection error", () => {
     );
     expect(troubleOf(new Error("LOADING Redis is loading the dataset in memory")).error).toContain("loading");
     const given = "Reached the max retries per request limit (which is 1). Refer to maxRetriesPerRequest for details.";
-    expect(troubleOf(new Error(given)).error, "what a client library says of itself").toBe("Redis does not answer.");
+    expect(troubleOf(new Error(given)).error, "what a client library says of itself").toBe("Redis does not reply.");
     const timeout = new Error("Command timed out");
-    expect(troubleOf(timeout).error).toBe("Redis does not answer.");
+    expect(troubleOf(timeout).error).toBe("Redis does not reply.");
     expect(troubleOf(timeout, new Error("connect ECONNREFUSED 127.0.0.1:6379")).error).toBe(
       "Nothing listens at that address. (connect ECONNREFUSED 127.0.0.1:6379)",
     );
+    for (const text of ["no reply within 2000 ms", "no reply to TIME within 5000 ms", "the server did not reply"])
+      expect(troubleOf(new Error(text)).error).toBe(`Redis does not reply. (${text})`);
     expect(troubleOf("odd").hint).not.toBe("");
   });
 });

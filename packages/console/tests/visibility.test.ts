@@ -1,7 +1,8 @@
 /** What a visitor who may not see all locks learns about the others. */
 import { expect, it } from "vitest";
 import type { Viewer } from "../src/access.js";
-import type { ClientsState, ClientView, HoldView } from "../src/api.js";
+import type { ClientsState, ClientView, HoldView, LockRow } from "../src/api.js";
+import { StreamView, type StreamViewParts } from "../src/stream-view.js";
 import { Visibility } from "../src/visibility.js";
 
 const viewer = { seesAll: false, may: async (_: string, name?: string) => name?.startsWith("mine:") } as Viewer;
@@ -37,4 +38,18 @@ it("all visible holds are counted, and the first 100 are listed", async () => {
     const { clients } = await new Visibility(one).clients(state);
     expect(clients.map(({ holds, heldCount }) => [holds.length, heldCount])).toEqual([[100, count]]);
   }
+});
+
+it("a change of hidden locks is not sent, but a change of the number of silent servers is", async () => {
+  const parts = { viewer, topics: new Set(["locks"]), lock: undefined, allow: [], nowMs: () => 0 };
+  const view = new StreamView(parts as unknown as StreamViewParts);
+  const changed = [{ id: "1", name: "other:1" } as unknown as LockRow];
+  const sent = (unreachable: number, isExtentNew: boolean): Promise<unknown> =>
+    view.change({ atMs: 1, locks: { changed, removed: changed, isCut: false, unreachable, isExtentNew } });
+  expect(await sent(0, false)).toBeUndefined();
+  expect(await sent(1, true)).toEqual({
+    v: 1,
+    atMs: 1,
+    locks: { changed: [], removed: [], isCut: false, unreachable: 1 },
+  });
 });

@@ -76,7 +76,12 @@ describe("the filter box", () => {
 });
 
 describe("the reason why the next waiter still waits", () => {
-  const said = (more: Parameters<typeof entry>[0], isDead: boolean | null = null, grace = false): [string, string] => {
+  const said = (
+    more: Parameters<typeof entry>[0],
+    isDead: boolean | null = null,
+    grace = false,
+    serverCount = 1,
+  ): [string, string] => {
     const one = entry(more);
     const facts = {
       grace: grace ? { sinceAtMs: null, untilAtMs: NOW_MS + 9_000, cause: "It was restarted." } : null,
@@ -85,6 +90,7 @@ describe("the reason why the next waiter still waits", () => {
           ? null
           : { by: one.pause.by, reason: one.pause.label, sinceAtMs: 0, untilAtMs: null, id: "1" },
       holders: holdersOf(one.holders, context),
+      serverCount,
       isDead: () => isDead,
     };
     const { code, text } = explain(one, facts);
@@ -112,10 +118,60 @@ describe("the reason why the next waiter still waits", () => {
     ]);
   });
 
+  it("is the quiet time for every lock without a holder, unless it is a latch or a barrier", () => {
+    expect(said({}, null, true)).toEqual([
+      "grace",
+      "Quiet time: no new locks are granted until it ends. It was restarted.",
+    ]);
+    expect(said({}, null, true, 3)[1]).toMatch(/^A server is in its quiet time/);
+    const latch = { kind: "count-down-latch", count: { left: 2, initial: 5 }, state: "counting" } as const;
+    expect(said(latch, null, true)[0]).toBe("counting");
+  });
+
+  it("says what the waiters of a latch or a barrier wait for", () => {
+    const latch = { kind: "count-down-latch", waiterCount: 3 } as const;
+    expect(said({ ...latch, count: { left: 2, initial: 5 } })).toEqual([
+      "counting",
+      "2 of 5 counts left: waiters continue when the count reaches zero.",
+    ]);
+    expect(said({ kind: "count-down-latch" })).toEqual(["free", "The latch is open: callers do not wait."]);
+    const barrier = (arrived: number, broken?: "timed-out") =>
+      said({ kind: "barrier", waiterCount: arrived, barrier: { parties: 4, generation: 1, broken } });
+    expect(barrier(3)).toEqual(["gathering", "3 of 4 parties have arrived: waiters continue when all have."]);
+    expect(barrier(0)[0]).toBe("free");
+    expect(barrier(0, "timed-out")).toEqual(["broken", expect.stringContaining("until it is reset")]);
+    expect(said({ kind: "barrier" })).toEqual(["free", "No party has arrived."]);
+  });
+
+  it("counts all holders", () => {
+    const others = [holder({ host: "ci-8", pid: 1 }), holder({ host: "ci-9", pid: 1 })];
+    const several = { ...held, kind: "read-write-lock", holders: [...held.holders, ...others] } as const;
+    expect(said({ ...several, waiterCount: 0 })[1]).toBe("Held by ci-7/42 (api) and 2 more; no waiters.");
+    expect(said(several, false)[1]).toContain("Held by ci-7/42 (api), whose process is alive, and 2 more:");
+    expect(said(several, true)[1]).toBe(
+      "The holder ci-7/42 (api) and 2 more are gone: no sign of them for over a minute. " +
+        "When the last lease ends, the next waiter gets the lock.",
+    );
+    expect(said(held, true)[1]).toBe(
+      "The holder ci-7/42 (api) is gone: no sign of it for over a minute. " +
+        "When its lease ends, the next waiter gets the lock.",
+    );
+  });
+
+  it("names the key of the wrong type if it is known, and otherwise no key to delete", () => {
+    const broken = (...keys: string[]) => said({ state: "broken", unreadable: { keys } })[1];
+    expect(broken("hf:a")).toContain("redis-cli UNLINK hf:a");
+    expect(broken("hf:a", "hf:b")).toMatch(/one of the keys hf:a, hf:b is .*UNLINK only the one that is wrong\.$/);
+    expect(broken("hf:a", "hf:b")).not.toContain("UNLINK hf:");
+  });
+
   it("contains the number of servers on which a Redlock is held", () => {
     const redlock = { ...held, kind: "redlock", waiterCount: 0 } as const;
     expect(said({ ...redlock, servers: { holding: 2, answered: 2, total: 3 } })[1]).toMatch(
-      /held on 2 of 3 servers, a majority; 1 did not reply\. It is lost if one more fails\.$/,
+      /held on 2 of 3 servers, a majority; 1 did not reply\. If either of these 2 servers fails, the lock is lost\.$/,
+    );
+    expect(said({ ...redlock, servers: { holding: 3, answered: 5, total: 5 } })[1]).toMatch(
+      /held on 3 of 5 servers, a majority\. If one of these 3 servers fails, the lock is lost\.$/,
     );
     expect(said({ ...redlock, servers: { holding: 5, answered: 5, total: 5 } })[1]).toMatch(
       /held on 5 of 5 servers, a majority\.$/,

@@ -15,8 +15,8 @@ export interface ClientView {
   readonly sinceAtMs: number | null;
   readonly seenAtMs: number | null;
   /**
-   * True if the client holds or waits but has been silent for a minute: its locks end with their leases. Null:
-   * unknown.
+   * True if the client holds or waits for a lock but has been silent for a minute; its locks end with their leases.
+   * Null if unknown.
    */
   readonly isDead: boolean | null;
   /** The first 100 locks that it holds; `heldCount` is the total. */

@@ -30,8 +30,8 @@ export interface DeadlockView {
 }
 
 /**
- * Response of GET api/deadlocks: only deadlocks in which the viewer may see every lock. Searched at most every 10 s,
- * for all viewers together.
+ * Response of GET api/deadlocks. It contains only deadlocks in which the viewer may see every lock. The server searches
+ * at most every 10 s, for all viewers together.
  */
 export interface DeadlocksAnswer extends Stamped {
   readonly deadlocks: readonly DeadlockView[];

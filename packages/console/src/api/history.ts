@@ -16,7 +16,9 @@ export type HistoryOutcome =
 /** One history entry. */
 export interface HistoryRow {
   readonly id: string;
-  /** When the hold ended or the event happened, by the server. For a hold without a recorded end, when it began. */
+  /**
+   * When the hold ended or the event happened, by the server's clock. For a hold without a recorded end, when it began.
+   */
   readonly writtenAtMs: number;
   readonly kind: KindName | null;
   readonly name: string;
@@ -31,7 +33,7 @@ export interface HistoryRow {
   /** Start of the hold, for the timeline. */
   readonly sinceAtMs: number | null;
   readonly label: string | null;
-  /** The reason for a forced release, a pause or a skipped run, and who gave it. */
+  /** The reason for a force-release, a pause or a skipped run, and who gave it. */
   readonly reason: string | null;
   readonly by: string | null;
 }
@@ -39,6 +41,6 @@ export interface HistoryRow {
 /** Response of GET api/history, newest first. */
 export interface HistoryAnswer extends Stamped {
   readonly rows: readonly HistoryRow[];
-  /** True if more entries match, or may match, than `rows` has. The CSV then has a last line that says so. */
+  /** True if more entries match, or might match, than `rows` has. The CSV file then ends with a line that says so. */
   readonly isCut: boolean;
 }

@@ -4,7 +4,7 @@ import type { HistoryRow } from "./history.js";
 import type { ActionName } from "./session.js";
 
 /**
- * `awaited`: no holder, but waiters, as during a hand-over or a failover grace. `counting`: a latch above zero.
+ * `awaited`: no holder, but waiters, as during a hand-over or a quiet time. `counting`: a latch above zero.
  * `gathering`: a barrier at which parties wait. `broken`: a barrier whose last generation broke, or a lock that
  * cannot be read because one of its keys has a foreign type.
  */
@@ -52,8 +52,8 @@ export interface WaiterView {
   readonly mode: "shared" | "exclusive";
   readonly permits: number;
   /**
-   * When the waiter joined the queue. If the queue does not record that: when this process first saw the waiter, which
-   * may have waited longer. Null if it was not seen yet.
+   * When the waiter joined the queue. If the queue does not record that, when this process first saw the waiter, which
+   * may have waited longer. Null if this process has not seen the waiter yet.
    */
   readonly sinceAtMs: number | null;
   /** As `HolderView.goneSinceAtMs`. */
@@ -92,7 +92,7 @@ export interface LockRow {
   /** The first 3 holders; `holderCount` is the total. */
   readonly holders: readonly HolderView[];
   readonly holderCount: number;
-  /** How many of all holders are gone; see `HolderView.goneSinceAtMs`. */
+  /** The number of holders that are gone; see `HolderView.goneSinceAtMs`. */
   readonly goneCount: number;
   readonly waiterCount: number;
   /** Start of the oldest hold, or of the pause. */
@@ -106,9 +106,9 @@ export interface LockRow {
   readonly label: string | null;
   readonly pause: PauseView | null;
   /**
-   * The topology that changing this lock needs; null for nearly all locks. `redlock`: a Redlock across several
-   * servers, of which this console sees one. `single-server`: a lock on one server of a group. Both are shown as far
-   * as this console can see them, and can be changed only from a console with the right servers.
+   * The topology needed to change this lock; null for nearly all locks. `redlock`: a Redlock across several servers,
+   * when this console sees only one of them. `single-server`: a lock on one server of a group. Both are shown as far as
+   * this console can see them, and can be changed only from a console with the right servers.
    */
   readonly needsTopology: "redlock" | "single-server" | null;
   /** Contention, see `Samples`; empty if there were no waiters in the last 5 minutes. */
@@ -126,7 +126,7 @@ export const SAMPLE_SPAN_MS = 10_000;
 
 /**
  * Response of GET api/locks. With `q`, one request reads until `limit` locks match, but at most about 10,000 locks. The
- * response may then have few rows or none although later pages have some, or up to 99 rows more than `limit`.
+ * response can then have few or no rows even though later pages have some, or up to 99 rows more than `limit`.
  */
 export interface LocksAnswer extends Stamped {
   readonly rows: readonly LockRow[];
@@ -184,7 +184,10 @@ export interface ExplainView {
     | "no-permits"
     | "foreign"
     | "unreadable"
-    | "hand-over";
+    | "hand-over"
+    | "counting"
+    | "gathering"
+    | "broken";
   readonly text: string;
   /** When this state ends without intervention; null if it does not. */
   readonly untilAtMs: number | null;

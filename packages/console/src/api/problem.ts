@@ -26,6 +26,7 @@ export interface Problem {
     | "too-many-attempts"
     | "busy"
     | "redis-down"
+    | "refused"
     | "undecided"
     | "wrong-type"
     | "closed"
@@ -37,4 +38,6 @@ export interface Problem {
   readonly permits?: PermitsView | null;
   /** With `redis-down`: the state of the connection. */
   readonly store?: StoreView;
+  /** True after an action that may have been done, because Redis did not reply or replied with an error. */
+  readonly mayHaveRun?: boolean;
 }

@@ -34,7 +34,7 @@ export interface NodeView {
   readonly clockSkewMs: number | null;
 }
 
-/** A failover grace: the server makes no new grants until it ends. */
+/** The quiet time after a failover or a restart: the server grants no new locks until it ends. */
 export interface GraceView {
   readonly sinceAtMs: number | null;
   readonly untilAtMs: number;

@@ -11,8 +11,8 @@ export type Topic = "locks" | "lock" | "clients" | "semaphores" | "elections" | 
 
 /**
  * The stream. Each event has an id. After a lost connection, EventSource sends back the last id (a page that opens a
- * new stream may send it as `lastEventId` in the query). It gets the events that it missed, or `state` if they are no
- * longer available.
+ * new stream may send it as `lastEventId` in the query). The page then gets the events that it missed, or `state` if
+ * they are no longer available.
  *
  * | event | data | |
  * |---|---|---|

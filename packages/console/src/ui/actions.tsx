@@ -11,7 +11,7 @@ import { Dialog } from "./parts/dialog.js";
 import { Outside } from "./parts/words.js";
 import { act, RequestError, session } from "./requests.js";
 import { Store, useStore } from "./store.js";
-import { isNameTyped } from "./summary.js";
+import { isNameTyped, problemHeading } from "./summary.js";
 
 /** The open dialog; undefined for none. */
 export const openDialog: Store<(() => JSX.Element) | undefined> = new Store<(() => JSX.Element) | undefined>(undefined);
@@ -96,7 +96,7 @@ export function ActionForm(props: ActionFormProps): JSX.Element {
         )}
         {problem !== undefined && (
           <div id={problemId} class="problem" role="alert">
-            <p class="strong">{typeof problem === "string" ? "The outcome is unknown" : problem.title}</p>
+            <p class="strong">{problemHeading(typeof problem === "string" ? undefined : problem)}</p>
             <p>{typeof problem === "string" ? problem : problem.detail}</p>
           </div>
         )}

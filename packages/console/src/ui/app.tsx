@@ -62,7 +62,7 @@ function Unreachable(): JSX.Element {
     const timer = setInterval(() => void refreshSession().catch(() => undefined), 2_000);
     return () => clearInterval(timer);
   }, []);
-  return <main class="alone">The console does not answer yet. This page retries until it does.</main>;
+  return <main class="alone">The console does not reply yet. This page retries until it does.</main>;
 }
 
 function Frame({ session: who }: { readonly session: SessionAnswer }): JSX.Element {
@@ -123,10 +123,10 @@ function Menu({ here }: { readonly here: PageName }): JSX.Element {
 const LIVE_WORDS: Readonly<Record<Liveness, readonly [word: string, meaning: string]>> = {
   connecting: ["connecting", "Connecting to the stream of changes"],
   loading: ["loading", "Reading what this page shows"],
-  down: ["Redis is down", "The console is up, but Redis does not answer. The console retries every few seconds"],
+  down: ["no Redis", "The console is up, but cannot use Redis. The console retries every few seconds"],
   live: ["live", "Changes appear as they happen. Click to stop"],
   polling: ["polling", "The stream is blocked: this page polls every 5 s instead"],
-  offline: ["offline", "The console does not answer. This page retries every 5 s"],
+  offline: ["offline", "The console does not reply. This page retries every 5 s"],
   stopped: ["stopped", "Updates are stopped. Click to resume"],
 };
 
@@ -221,7 +221,7 @@ function useFollowing(here: Route): void {
 
 /**
  * What the page's stream follows. The history and `once` pages load their own data and use the stream only to know
- * whether Redis replies.
+ * whether Redis can be used.
  */
 function subjectOf({ page, params: { kind, name, key } }: Route): Subject {
   if (page === "history" || page === "once") return { topics: [] };

@@ -2,13 +2,13 @@
  * The server's time, in the browser.
  *
  * Leases end on the server's clock, and the visitor's clock may be hours off. Every response contains the server's
- * time, and from then on the browser's monotonic clock counts. Responses with less delay are more accurate, so the
- * one that gives the latest time wins, unless the server's clock itself was set back.
+ * time, and the browser's monotonic clock counts on from there. Responses with less delay are more accurate, so the one
+ * that gives the latest time wins, unless the server's clock itself was set back.
  */
 import { useEffect, useState } from "preact/hooks";
 
 /**
- * A larger difference means that a clock was set back or this computer slept; a smaller one, that a response was
+ * A larger difference means that a clock was set back or this computer slept. A smaller one means that a response was
  * slow.
  */
 const SLOW_ANSWER_MS = 5_000;

@@ -2,7 +2,9 @@
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Parses `250ms 30s 5m 1h 2d 1h30m`; a bare number means seconds. Undefined if invalid. */
+/**
+ * Parses a duration such as `250ms`, `30s`, `5m`, `1h30m` or `2d`; a bare number means seconds. Undefined if invalid.
+ */
 export function durationMs(text: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1_000;
   if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined;

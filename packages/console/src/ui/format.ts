@@ -5,7 +5,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** A duration: `850ms`, `24s`, `3m12s`, `1h04m`, `2d03h`. Negative counts as 0. */
+/** A duration: `850ms`, `24s`, `3m12s`, `1h04m`, `2d03h`. A negative duration counts as 0. */
 export function duration(ms: number): string {
   if (ms < SECOND) return `${Math.max(0, Math.round(ms))}ms`;
   if (ms < MINUTE) return `${Math.floor(ms / SECOND)}s`;
@@ -43,9 +43,9 @@ export function count(n: number, noun: string, plural: string = `${noun}s`): str
   return `${whole(n)} ${n === 1 ? noun : plural}`;
 }
 
-/** A whole number with non-breaking spaces between thousands: `10 000`. */
+/** A whole number with commas between thousands: `10,000`. */
 export function whole(n: number): string {
-  return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** A number of bytes: `512 B`, `1.4 MB`. */

@@ -37,9 +37,10 @@ export interface LocksKnown extends Extent {
 
 /**
  * How the data is kept up to date.
+ * - `connecting`: by the stream, which is being opened or reopened
  * - `live`: by the stream, and all of the page's data has arrived
  * - `loading`: by the stream, and some data is still being read
- * - `down`: the console replies, but Redis does not
+ * - `down`: the console replies, but cannot use Redis
  * - `polling`: by requests, because there is no stream
  * - `offline`: the console itself does not reply
  * - `stopped`: not at all, because the visitor has paused updates
@@ -47,8 +48,9 @@ export interface LocksKnown extends Extent {
 export type Liveness = "connecting" | "loading" | "live" | "down" | "polling" | "offline" | "stopped";
 
 /**
- * Merges an update. In a complete state, null means that the topic was not read yet, so the previous data stays. It
- * also stays while only a part was read again, so that a complete list does not shrink and grow.
+ * Merges an update. In a complete state, null means that the topic was not read yet, so the previous data stays. The
+ * previous data also stays while only part of a list has been read again, so that a complete list does not shrink and
+ * grow.
  */
 export function merged(known: Known, news: StreamState | StreamChange, isWhole: boolean): Known {
   const { locks, v: _v, atMs: _atMs, ...others } = news as StreamChange & Stamped;

@@ -62,7 +62,7 @@ export function toggleStopped(): void {
   }
 }
 
-/** Ends stream and polling, as after signing out. */
+/** Ends the stream and polling, for example after signing out. */
 export function disconnect(): void {
   stream?.close();
   stream = undefined;
@@ -104,7 +104,7 @@ function connect(): void {
   source.addEventListener("open", () => {
     if (stream !== source) return;
     isOpen();
-    // A reopened stream continues where it was and may have no changes to send.
+    // A reopened stream continues where it left off and may have no changes to send.
     if (isComplete) liveness.set(livenessOf(known.value.store, isComplete));
   });
   hear("state", (data) => {
@@ -139,7 +139,7 @@ function isOpen(): void {
   silence = setTimeout(startPolling, SILENCE_MS);
 }
 
-/** Starts with the first failure; further failures do not restart the timer. */
+/** Starts the timer at the first failure; further failures do not restart it. */
 function waitForStream(): void {
   patience ??= setTimeout(startPolling, PATIENCE_MS);
 }

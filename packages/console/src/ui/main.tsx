@@ -8,7 +8,7 @@ import { signIn } from "./pages/sign-in.js";
 import { refreshSession } from "./requests.js";
 import { listenToHistory, parseRoute, route } from "./route.js";
 
-/** Exchanges a token in the URL for a cookie and always removes it from the URL, so that no history keeps it. */
+/** Exchanges a token in the URL for a cookie. Always removes the token from the URL, so that no history keeps it. */
 async function signInByAddress(): Promise<string | undefined> {
   const [, token] = /^#token=(.+)$/.exec(location.hash) ?? [];
   if (token === undefined) return undefined;

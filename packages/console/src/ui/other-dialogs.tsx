@@ -1,4 +1,4 @@
-/** The dialogs to pause, resume, resize, resign, and release the locks of a dead client. */
+/** The dialogs to pause, resume, resize, remove a leader, and release the locks of a client that is gone. */
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { ClientView, ElectionView, LockRow, PauseView, PermitsView } from "../api.js";
@@ -63,11 +63,11 @@ export function ResumeDialog({ row, pause }: { readonly row: LockRow; readonly p
         <dd>
           <Maybe text={pause.by} />
         </dd>
-        <dt>For</dt>
+        <dt>Paused for</dt>
         <dd>
           <Since atMs={pause.sinceAtMs} />
         </dd>
-        <dt>Because</dt>
+        <dt>Reason</dt>
         <dd>
           <Maybe text={pause.reason} />
         </dd>
@@ -117,13 +117,13 @@ export function ResizeDialog({ name, permits }: { readonly name: string; readonl
   );
 }
 
-/** Makes the leader step down, so that the next candidate leads. */
+/** Removes the leader, so that the next candidate leads. */
 export function ResignDialog({ election }: { readonly election: ElectionView }): JSX.Element {
   const { row, leader, candidateCount } = election;
   return (
     <ActionForm
-      title="Ask to resign"
-      verb="Resign"
+      title="Remove the leader"
+      verb="Remove"
       action="resign"
       isGrave
       confirm={row.name}

@@ -18,7 +18,7 @@ export interface ReleaseDialogProps {
 /** The dialog. If the page was out of date, it shows the current holder and asks for the name again. */
 export function ReleaseDialog({ row, holder: shown }: ReleaseDialogProps): JSX.Element {
   const [holder, setHolder] = useState<HolderView | undefined>(shown);
-  const { kind, name, key, waiterCount } = row;
+  const { kind, name, key, waiterCount, pause } = row;
   return (
     <ActionForm
       title="Force release"
@@ -30,8 +30,9 @@ export function ReleaseDialog({ row, holder: shown }: ReleaseDialogProps): JSX.E
       onStale={(problem) => setHolder(problem.holder ?? undefined)}
     >
       <p>
-        Takes <Outside text={name} isCode /> from its holder. The holder is notified immediately, but its work may
-        continue for a moment beside the next holder. Only a check of the fencing token prevents that.
+        Takes <Outside text={name} isCode /> from its holder. If the holder can be reached, it is notified immediately.
+        Otherwise it may keep working until its lease ends, at the same time as the next holder. Only a check of the
+        fencing token prevents that.
       </p>
       {holder === undefined ? (
         <p class="strong">It has no holder now.</p>
@@ -52,7 +53,10 @@ export function ReleaseDialog({ row, holder: shown }: ReleaseDialogProps): JSX.E
           <dt>Token</dt>
           <dd class="code">{holder.token === null ? "none" : String(holder.token)}</dd>
           <dt>Next</dt>
-          <dd>{waiterCount === 0 ? "no waiters" : `${count(waiterCount, "waiter")}; the first gets it immediately`}</dd>
+          <dd>
+            {waiterCount === 0 ? "no waiters" : count(waiterCount, "waiter")}
+            {waiterCount > 0 && pause !== null && "; none gets it until the pause ends"}
+          </dd>
         </dl>
       )}
     </ActionForm>

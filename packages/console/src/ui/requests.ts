@@ -63,5 +63,5 @@ async function send<Answer extends Stamped>(path: string, init: RequestInit): Pr
   const problem = answer as Problem | undefined;
   // A 401 from the login request itself means a wrong token, which the form reports.
   if (response.status === 401 && path !== "api/login") refreshSession().catch(() => undefined);
-  throw new RequestError(problem?.detail ?? `The console answered with status ${response.status}.`, problem);
+  throw new RequestError(problem?.detail ?? `The console replied with status ${response.status}.`, problem);
 }

@@ -14,7 +14,7 @@ export interface Search {
   readonly isReading: boolean;
   /** Whether the search ended early because enough locks match. */
   readonly isCut: boolean;
-  /** The number of servers that did not reply, so that their locks are missing. */
+  /** The number of servers that did not reply. Their locks are missing. */
   readonly unreachable: number;
 }
 

@@ -1,10 +1,8 @@
-/**
- * The summary of the first page: how many locks are held, awaited, paused and held by gone clients, each with its
- * filter.
- */
-import type { LockRow } from "../api.js";
+/** The texts that the pages derive from the data. The functions are pure, so tests need no browser. */
+import type { FindingView, LockRow, Problem } from "../api.js";
 import { plain } from "../plain.js";
 import { shellWord } from "../shell-word.js";
+import { count as counted } from "./format.js";
 
 /** A number, and the filter that lists the locks that it counts. */
 export interface Tally {
@@ -29,7 +27,7 @@ export function mayDeadlock(rows: readonly LockRow[]): boolean {
   return rows.some(({ holderCount, waiterCount }) => holderCount > 0 && waiterCount > 0);
 }
 
-/** What the page says if the search for deadlocks, which found `n`, did not read all locks. */
+/** The text for a search that found `n` deadlocks but did not read all locks. */
 export function partialText(n: number): string {
   const more = n === 0 ? "there may be deadlocks" : "there may be more deadlocks";
   return `Not all locks were searched, so ${more}: there are too many locks, or a server did not reply.`;
@@ -46,4 +44,39 @@ export function releaseCommand({ name, key }: Pick<LockRow, "name" | "key">, tok
   // A name that starts with a dash would be parsed as a flag.
   if (name.startsWith("-") || plain(name) !== name) return undefined;
   return `holdfast release ${shellWord(name)} --token ${token} -m 'WHY'`;
+}
+
+/** How to free a lock whose holder is gone; undefined if this page offers no way. */
+export function freeText({ isButton, isCommand }: { isButton: boolean; isCommand: boolean }): string | undefined {
+  if (isButton && isCommand) return "To free the lock now, force-release it below, or run the printed command.";
+  if (isButton) return "To free the lock now, force-release it below.";
+  return isCommand ? "To free the lock now, run the printed command." : undefined;
+}
+
+/** The heading above the server's response to an action. `problem` undefined: there was no response. */
+export function problemHeading(problem: Pick<Problem, "status" | "code" | "mayHaveRun"> | undefined): string {
+  // A Redlock whose state is undecided may have been released on the servers that replied.
+  if (problem === undefined || problem.mayHaveRun === true || problem.code === "undecided")
+    return "The outcome is unknown";
+  return problem.status < 500 ? "Nothing was changed" : "The action failed";
+}
+
+const RANK: Readonly<Record<FindingView["severity"], number>> = { critical: 0, warning: 1, info: 2 };
+
+/** The doctor's results in one line, the results to list, and the checks that are fine on every server. */
+export function doctorSummary(results: readonly FindingView[]): {
+  readonly text: string;
+  readonly findings: readonly FindingView[];
+  readonly fine: readonly string[];
+} {
+  const of = (wanted: FindingView["status"]): readonly FindingView[] =>
+    results.filter(({ status }) => status === wanted);
+  const [found, unknown, ok] = [of("finding"), of("unknown"), of("ok")];
+  const findings = [...found.toSorted((a, b) => RANK[a.severity] - RANK[b.severity]), ...unknown];
+  const listed = new Set(findings.map(({ id }) => id));
+  const parts = [found.length === 0 ? "no findings" : counted(found.length, "finding")];
+  if (unknown.length > 0) parts.push(`${unknown.length} unknown`);
+  parts.push(`${counted(ok.length, "result")} ok`);
+  const fine = [...new Set(ok.map(({ id }) => id))].filter((id) => !listed.has(id));
+  return { text: parts.join(", "), findings, fine };
 }

@@ -1,4 +1,4 @@
-/** The width of the window, on which the visible columns depend. */
+/** The width of the window, which determines the visible columns. */
 import { useEffect, useState } from "preact/hooks";
 
 /** The inner width in px, in a component that rerenders when it changes. */

@@ -28,9 +28,9 @@ it("a lock on the last page is found, and until then the page never says that th
   const steps = await stepsOf(pagesOf([], [], ["late"]));
   expect([UNREAD, ...steps].map(textOf)).toEqual([
     "Reading …",
-    "10\u202f000 locks read so far",
-    "20\u202f000 locks read so far",
-    "1 of 30\u202f000 locks",
+    "10,000 locks read so far",
+    "20,000 locks read so far",
+    "1 of 30,000 locks",
   ]);
   expect(steps.map(({ isReading }) => isReading)).toEqual([true, true, false]);
 });
@@ -39,24 +39,24 @@ it("locks are shown as soon as they are found, each once", async () => {
   const steps = await stepsOf(pagesOf(["a"], ["a", "b"], []));
   expect(steps.map(({ rows }) => rows.map(({ name }) => name))).toEqual([["a"], ["a", "b"], ["a", "b"]]);
   expect(steps.map(textOf)).toEqual([
-    "1 found, 10\u202f000 locks read so far",
-    "2 found, 20\u202f000 locks read so far",
-    "2 of 30\u202f000 locks",
+    "1 found, 10,000 locks read so far",
+    "2 found, 20,000 locks read so far",
+    "2 of 30,000 locks",
   ]);
 });
 
 it("that there is none is said only after all locks were read", async () => {
   const steps = await stepsOf(pagesOf([], []));
-  expect(steps.map(textOf)).toEqual(["10\u202f000 locks read so far", "0 of 20\u202f000 locks"]);
+  expect(steps.map(textOf)).toEqual(["10,000 locks read so far", "0 of 20,000 locks"]);
 });
 
 it("a search ends at 1,000 matches, and says that there are more", async () => {
   const many = (from: number): string[] => Array.from({ length: 600 }, (_, i) => String(from + i));
   const steps = await stepsOf(pagesOf(many(0), many(600), many(1_200)));
   expect(steps.map(({ isCut }) => isCut)).toEqual([false, true]);
-  expect(textOf(steps[1] ?? UNREAD)).toBe("1\u202f200+ of 20\u202f000+ locks");
+  expect(textOf(steps[1] ?? UNREAD)).toBe("1,200+ of 20,000+ locks");
   const whole = await stepsOf(pagesOf(many(0), many(600)));
-  expect(whole.map(textOf).at(-1)).toBe("1\u202f200 of 20\u202f000 locks");
+  expect(whole.map(textOf).at(-1)).toBe("1,200 of 20,000 locks");
 });
 
 it("a visitor who may not see all locks is not told how many there are", async () => {

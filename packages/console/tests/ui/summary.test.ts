@@ -1,8 +1,17 @@
 import { describe, expect, it } from "vitest";
-import type { LockRow } from "../../src/api.js";
+import type { FindingView, LockRow } from "../../src/api.js";
 import { readFilter } from "../../src/filter.js";
 import { plain } from "../../src/plain.js";
-import { isNameTyped, partialText, releaseCommand, talliesOf } from "../../src/ui/summary.js";
+import {
+  doctorSummary,
+  freeText,
+  isNameTyped,
+  partialText,
+  problemHeading,
+  releaseCommand,
+  talliesOf,
+} from "../../src/ui/summary.js";
+import { clientIdIn, whoText } from "../../src/ui/who.js";
 
 function row(given: Partial<LockRow>): LockRow {
   return {
@@ -58,6 +67,53 @@ describe("the command that releases a hold", () => {
   ])("is absent for %j with the token %j", (lock, token) => {
     expect(releaseCommand(lock, token)).toBeUndefined();
   });
+});
+
+it("a page offers only the ways to free a lock that it has", () => {
+  expect(freeText({ isButton: true, isCommand: true })).toMatch(/force-release it below, or run the printed command/);
+  expect(freeText({ isButton: false, isCommand: true })).not.toContain("below");
+  expect(freeText({ isButton: true, isCommand: false })).not.toContain("command");
+  expect(freeText({ isButton: false, isCommand: false })).toBeUndefined();
+});
+
+it("the heading of a failed action says that nothing was changed only if that is certain", () => {
+  expect(problemHeading({ status: 409, code: "stale" })).toBe("Nothing was changed");
+  expect(problemHeading({ status: 409, code: "undecided" })).toBe("The outcome is unknown");
+  expect(problemHeading({ status: 503, code: "redis-down", mayHaveRun: true })).toBe("The outcome is unknown");
+  expect(problemHeading({ status: 503, code: "refused" })).toBe("The action failed");
+  expect(problemHeading(undefined)).toBe("The outcome is unknown");
+});
+
+describe("the results of the doctor", () => {
+  const result = (id: string, status: FindingView["status"], severity: FindingView["severity"] = "info") =>
+    ({ id, status, severity, node: "a", measured: "", risk: null, fix: null }) satisfies FindingView;
+
+  it("are counted by status, and findings come before unknown results", () => {
+    const { text, findings } = doctorSummary([
+      result("acl", "unknown", "critical"),
+      result("clock", "finding", "info"),
+      result("memory", "finding", "critical"),
+      result("role", "ok"),
+      result("role", "ok"),
+      result("cluster", "skipped"),
+    ]);
+    expect(text).toBe("2 findings, 1 unknown, 2 results ok");
+    expect(findings.map(({ id }) => id)).toEqual(["memory", "clock", "acl"]);
+    expect(doctorSummary([result("role", "ok")]).text).toBe("no findings, 1 result ok");
+  });
+
+  it("list a check as fine only if it found nothing on any server", () => {
+    const { fine } = doctorSummary([result("role", "ok"), result("memory", "ok"), result("memory", "finding")]);
+    expect(fine).toEqual(["role"]);
+  });
+});
+
+it("a client without a known process is unknown, unless its owner id shows that it uses another library", () => {
+  const nameOf = (owner: string | null): string =>
+    whoText({ host: null, pid: null, app: null, clientId: clientIdIn(owner) });
+  expect(nameOf(null)).toBe("unknown client");
+  expect(nameOf("legacy")).toBe("not a Holdfast client");
+  expect(nameOf("ReH8GUZ6AOmR69do/1/30000/1/a%20label")).toBe("ReH8GUZ6AOmR69do");
 });
 
 describe("untrusted text", () => {

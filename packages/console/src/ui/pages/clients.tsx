@@ -146,7 +146,10 @@ function Life({ client }: { readonly client: ClientView }): JSX.Element {
   return <StateMark shape={shape} word={lifeWord(client)} />;
 }
 
-/** A count, with a plus if it may be more. While the locks are being read, a count of 0 means nothing yet. */
+/**
+ * A count, with a plus if the true number may be higher. While the locks are being read, a count of 0 means nothing
+ * yet.
+ */
 function SoFar({ n, state: { isCut, isPartial } }: { readonly n: number; readonly state: Progress }): JSX.Element {
   if (n === 0 && isPartial) return <span class="none">…</span>;
   return (
@@ -176,7 +179,13 @@ function Names({ client: { holds, heldCount }, state: { isCut } }: ClientProps):
 const HOLD_COLUMNS: readonly Column<HoldView>[] = [
   { id: "name", title: "Name", cell: ({ name }) => <Outside text={name} isCode /> },
   { id: "kind", title: "Kind", width: "8.5rem", fromPx: 760, cell: ({ kind }) => kind },
-  { id: "since", title: "Since", width: "5.5rem", isNumber: true, cell: ({ sinceAtMs }) => <Since atMs={sinceAtMs} /> },
+  {
+    id: "since",
+    title: "Held for",
+    width: "5.5rem",
+    isNumber: true,
+    cell: ({ sinceAtMs }) => <Since atMs={sinceAtMs} />,
+  },
   {
     id: "left",
     title: "Lease left",

@@ -1,4 +1,4 @@
-/** The page that replaces all others while Redis does not reply. */
+/** The page that replaces all others while the console cannot use Redis. */
 import type { JSX } from "preact";
 import type { StoreView } from "../../api.js";
 import { At, Countdown, Outside, Since } from "../parts/words.js";
@@ -7,7 +7,7 @@ import { At, Countdown, Outside, Since } from "../parts/words.js";
 export function DownPage({ store }: { readonly store: Extract<StoreView, { state: "down" }> }): JSX.Element {
   return (
     <section class="down" aria-labelledby="down-title">
-      <h1 id="down-title">Redis does not answer</h1>
+      <h1 id="down-title">The console cannot use Redis</h1>
       <p class="lead">
         <Outside text={store.error} />
       </p>
@@ -16,9 +16,9 @@ export function DownPage({ store }: { readonly store: Extract<StoreView, { state
         <dd>
           <Outside text={store.address} isCode />
         </dd>
-        <dt>Since</dt>
+        <dt>Down for</dt>
         <dd>
-          <Since atMs={store.sinceAtMs} /> (<At atMs={store.sinceAtMs} />)
+          <Since atMs={store.sinceAtMs} />, since <At atMs={store.sinceAtMs} />
         </dd>
         <dt>Attempt</dt>
         <dd>
@@ -31,8 +31,8 @@ export function DownPage({ store }: { readonly store: Extract<StoreView, { state
         </p>
       )}
       <p class="muted">
-        Until Redis is back, no lock can be acquired, and a holder loses its lock when its lease ends without a renewal.
-        This page then returns to where you were.
+        If your programs cannot use Redis either, no lock can be acquired, and a holder loses its lock when its lease
+        ends. When the console can use Redis again, this page returns to where you were.
       </p>
     </section>
   );

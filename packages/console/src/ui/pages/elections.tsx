@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<ElectionView>[] = [
   },
   {
     id: "since",
-    title: "Since",
+    title: "For",
     width: "5.5rem",
     isNumber: true,
     cell: ({ leader }) => <Since atMs={leader?.sinceAtMs ?? null} />,
@@ -74,10 +74,10 @@ const RESIGN: Column<ElectionView> = {
       <button
         type="button"
         class="small"
-        aria-label={`Ask the leader of ${plain(election.row.name)} to resign …`}
+        aria-label={`Remove the leader of ${plain(election.row.name)} …`}
         onClick={() => open(() => <ResignDialog election={election} />)}
       >
-        Resign …
+        Remove …
       </button>
     ),
 };
@@ -118,7 +118,7 @@ function Leader({ election: { leader } }: { readonly election: ElectionView }): 
   return leader === null ? <span class="none">none</span> : <Who somebody={leader} />;
 }
 
-/** How long changes were counted, if that is less than the day that the heading says. */
+/** How long changes have been counted, if that is less than the day in the heading. */
 function Watched({ sinceAtMs }: { readonly sinceAtMs: number }): JSX.Element | null {
   if (nowAtMs() - sinceAtMs >= DAY_MS) return null;
   return (

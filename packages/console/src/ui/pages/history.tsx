@@ -28,7 +28,10 @@ const LIMIT = "1000";
 const CSV_LIMIT = 10_000;
 /** The history is not part of the stream, so the page polls it. */
 const ASK_AGAIN_MS = 5_000;
-/** After a slow answer, the page asks again later, so that it seldom spends more than this part of the time on it. */
+/**
+ * After a slow response, the page waits longer, so that loading takes at most this share of the time unless
+ * `LONGEST_REST_MS` limits the wait.
+ */
 const MOST_LOAD = 0.1;
 const LONGEST_REST_MS = 60_000;
 const TYPING_MS = 300;
@@ -47,7 +50,7 @@ export function HistoryPage(): JSX.Element {
         {answer !== undefined && (
           <p class="count">
             {answer.isCut ? "the latest " : ""}
-            {count(answer.rows.length, "line")}
+            {count(answer.rows.length, "event")}
           </p>
         )}
       </div>
@@ -143,8 +146,8 @@ function Empty({ answer: { isCut }, isFiltered }: EmptyProps): JSX.Element {
     <>
       <p class="strong">No events in this period.</p>
       <p>
-        <code>holdfast run</code>, <code>holdfast elect</code>, pauses, forced releases, and programs that use{" "}
-        <code>recordHistory</code> write it.
+        The history is written by <code>holdfast run</code>, <code>holdfast elect</code>, pauses, force-releases, and
+        programs that use <code>recordHistory</code>.
       </p>
     </>
   );

@@ -12,11 +12,12 @@ import { HistoryTable } from "../parts/history-table.js";
 import { LeaseLeft } from "../parts/lease-left.js";
 import { Loading } from "../parts/loading.js";
 import { Timeline } from "../parts/timeline.js";
-import { At, Countdown, Gone, LockMark, lockHref, Maybe, None, Outside, Since, Who, whoText } from "../parts/words.js";
+import { At, Countdown, Gone, LockMark, lockHref, Maybe, None, Outside, Since, Who } from "../parts/words.js";
 import { ReleaseDialog } from "../release-dialog.js";
 import { hrefOf, route } from "../route.js";
 import { useStore } from "../store.js";
-import { releaseCommand } from "../summary.js";
+import { freeText, releaseCommand } from "../summary.js";
+import { whoText } from "../who.js";
 
 /** The page. */
 export function LockPage(): JSX.Element {
@@ -116,11 +117,11 @@ function PauseNote({ lock: { row } }: { readonly lock: LockAnswer }): JSX.Elemen
       <dd>
         <Maybe text={pause.by} />
       </dd>
-      <dt>Because</dt>
+      <dt>Reason</dt>
       <dd>
         <Maybe text={pause.reason} />
       </dd>
-      <dt>Since</dt>
+      <dt>Paused for</dt>
       <dd>
         <Since atMs={pause.sinceAtMs} />
       </dd>
@@ -130,9 +131,11 @@ function PauseNote({ lock: { row } }: { readonly lock: LockAnswer }): JSX.Elemen
   );
 }
 
-/** A note for each shown holder whose client is gone: for how long, and when its lease, and so its hold, ends. */
-function GoneNote({ lock: { row, holders } }: { readonly lock: LockAnswer }): JSX.Element | null {
+/** A note for each shown holder whose client is gone: for how long, and when its lease ends, which ends its hold. */
+function GoneNote({ lock: { row, holders, actions } }: { readonly lock: LockAnswer }): JSX.Element | null {
   if (row.goneCount === 0) return null;
+  const isCommand = holders.slice(0, MOST_COMMANDS).some(({ token }) => releaseCommand(row, token) !== undefined);
+  const free = freeText({ isButton: actions.includes("release"), isCommand });
   return (
     <div class="explain warn">
       {holders
@@ -151,7 +154,7 @@ function GoneNote({ lock: { row, holders } }: { readonly lock: LockAnswer }): JS
           </p>
         ))}
       {row.goneCount > MOST_COMMANDS && <p>{whole(row.goneCount)} of the holders are gone.</p>}
-      <p>To free the lock now, release the hold below.</p>
+      {free !== undefined && <p>{free}</p>}
     </div>
   );
 }
@@ -284,7 +287,7 @@ function holderColumns(row: LockRow): readonly Column<HolderView>[] {
     { id: "who", title: "Holder", cell: (holder) => <WhoOrGone claim={holder} /> },
     {
       id: "since",
-      title: "Since",
+      title: "Held for",
       width: "5.5rem",
       fromPx: 760,
       isNumber: true,
@@ -383,8 +386,8 @@ function asksFor({ mode, permits }: WaiterView): string {
 function NoHistory(): JSX.Element {
   return (
     <p>
-      No history for this name. It is written by holdfast run, pauses, forced releases, and programs that use
-      recordHistory.
+      No history for this name. The history is written by holdfast run, holdfast elect, pauses, force-releases, and
+      programs that use recordHistory.
     </p>
   );
 }

@@ -1,10 +1,10 @@
 /** The list of all locks: holders, durations and waiters. */
 import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
-import { type LockRow, type LocksAnswer, SAMPLE_SPAN_MS } from "../../api.js";
+import type { LockRow, LocksAnswer } from "../../api.js";
 import { leaseMsOf, readFilter } from "../../filter.js";
 import { nowAtMs } from "../clock.js";
-import { duration, whole } from "../format.js";
+import { whole } from "../format.js";
 import type { LocksKnown } from "../known.js";
 import { known, liveness } from "../live.js";
 import { type Column, DataTable } from "../parts/data-table.js";
@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<LockRow>[] = [
   { id: "holder", title: "Holder", width: "11.5rem", fromPx: 760, cell: (row) => <HolderCell row={row} /> },
   {
     id: "since",
-    title: "Since",
+    title: "For",
     width: "5rem",
     fromPx: 760,
     isNumber: true,
@@ -64,9 +64,7 @@ const COLUMNS: readonly Column<LockRow>[] = [
     title: "Contention",
     width: "6.75rem",
     fromPx: 1_000,
-    cell: ({ waiterSamples }) => (
-      <Spark points={waiterSamples} noun="waiters" span={duration(waiterSamples.length * SAMPLE_SPAN_MS)} />
-    ),
+    cell: ({ waiterSamples }) => <Spark points={waiterSamples} noun="waiters" />,
   },
   { id: "label", title: "Label", width: "8.5rem", fromPx: 1_200, cell: ({ label }) => <Maybe text={label} /> },
 ];
@@ -81,7 +79,7 @@ export function LocksPage(): JSX.Element {
   const search = useSearch(locks?.isCut === true && !isPartial && isFiltered ? q : "");
   if (locks === undefined) return <Loading what="locks" />;
   const followed = [...locks.rows.values()];
-  // If both contain a lock, the stream has its newer state.
+  // If the stream and the search both contain a lock, the stream has its newer state.
   const found = search === undefined ? [] : search.rows.filter(({ id }) => !locks.rows.has(id));
   const rows = isFiltered ? [...followed, ...found].filter((row) => fits(row, nowAtMs())) : followed;
   const unreachable = Math.max(locks.unreachable, search?.unreachable ?? 0);
@@ -262,7 +260,10 @@ const ASK_AGAIN_MS = 5_000;
 const REST = 3;
 const TYPING_MS = 300;
 
-/** Searches all locks while `q` is not empty, and again some seconds after each search; undefined if `q` is empty. */
+/**
+ * Searches all locks while `q` is not empty, and repeats a search a few seconds after it ends; undefined if `q` is
+ * empty.
+ */
 function useSearch(q: string): Search | undefined {
   const [latest, setLatest] = useState<{ readonly q: string; readonly found: Search } | undefined>();
   useEffect(() => {
@@ -286,7 +287,7 @@ function useSearch(q: string): Search | undefined {
     const start = (): void => {
       const begunMs = performance.now();
       const end = (): void => startAfter(Math.max(ASK_AGAIN_MS, REST * (performance.now() - begunMs)));
-      // The top bar already shows when the server does not answer.
+      // The top bar already shows when the server does not reply.
       run().then(end, end);
     };
     timer = setTimeout(start, TYPING_MS);

@@ -9,8 +9,9 @@ import { StateMark } from "../parts/icons.js";
 import { LatencyChart } from "../parts/latency-chart.js";
 import { Loading } from "../parts/loading.js";
 import { At, Countdown, Maybe, None, Outside, Since } from "../parts/words.js";
-import { get, post } from "../requests.js";
+import { get, post, RequestError } from "../requests.js";
 import { useStore } from "../store.js";
+import { doctorSummary } from "../summary.js";
 
 /** The page. */
 export function RedisPage(): JSX.Element {
@@ -25,7 +26,7 @@ export function RedisPage(): JSX.Element {
           <Outside text={redis.prefix} isCode />
         </p>
       </div>
-      {redis.grace !== null && <Grace grace={redis.grace} />}
+      {redis.grace !== null && <Grace grace={redis.grace} isOnly={redis.nodes.length === 1} />}
       <section>
         <h2>Round trip</h2>
         <LatencyChart samples={redis.latency} />
@@ -36,10 +37,16 @@ export function RedisPage(): JSX.Element {
   );
 }
 
-function Grace({ grace }: { readonly grace: GraceView }): JSX.Element {
+/** The quiet time of a server. `isOnly`: there are no other servers. */
+function Grace({ grace, isOnly }: { readonly grace: GraceView; readonly isOnly: boolean }): JSX.Element {
   return (
     <p class="explain warn">
-      <strong>Failover grace: nothing new is granted.</strong> <Outside text={grace.cause} />{" "}
+      <strong>
+        {isOnly
+          ? "Quiet time: no new locks are granted until it ends."
+          : "A server is in its quiet time, and grants no new locks until it ends."}
+      </strong>{" "}
+      <Outside text={grace.cause} />{" "}
       {grace.sinceAtMs !== null && (
         <>
           Since <At atMs={grace.sinceAtMs} />;{" "}
@@ -117,20 +124,21 @@ function skewText(skewMs: number): string {
   return `${duration(Math.abs(skewMs))} ${skewMs > 0 ? "ahead of" : "behind"} the console's`;
 }
 
-const RANK: Readonly<Record<FindingView["severity"], number>> = { critical: 0, warning: 1, info: 2 };
 /** Polling interval while the doctor runs, possibly for another visitor. */
 const ASK_AGAIN_MS = 2_000;
 
 function Doctor(): JSX.Element {
   const [answer, setAnswer] = useState<DoctorAnswer | undefined>();
   const [isAsked, setAsked] = useState(false);
+  const [isForbidden, setForbidden] = useState(false);
   const isRunning = isAsked || answer?.isRunning === true;
   useEffect(() => {
     let isOver = false;
     const ask = (): void => {
       get<DoctorAnswer>("api/doctor").then(
         (next) => isOver || setAnswer(next),
-        () => undefined, // the top bar already shows when the server does not answer
+        // The top bar already shows when the server does not reply.
+        (error: unknown) => isOver || setForbidden(error instanceof RequestError && error.problem?.status === 403),
       );
     };
     ask();
@@ -150,9 +158,14 @@ function Doctor(): JSX.Element {
       setAsked(false);
     }
   };
-  const findings = (answer?.checks ?? []).filter(({ status }) => status === "finding" || status === "unknown");
-  const fine = (answer?.checks ?? []).filter(({ status }) => status === "ok");
-  findings.sort((a, b) => rankOf(a) - rankOf(b));
+  if (isForbidden)
+    return (
+      <section>
+        <h2>Doctor</h2>
+        <p class="note">You may not see the doctor's findings.</p>
+      </section>
+    );
+  const { text, findings, fine } = doctorSummary(answer?.checks ?? []);
   return (
     <section>
       <div class="card-head">
@@ -164,33 +177,30 @@ function Doctor(): JSX.Element {
       {answer === undefined ? (
         <Loading what="doctor's last findings" />
       ) : answer.ranAtMs === null ? (
-        <p class="note">Not run since the console started. It only reads, except for one probe key.</p>
+        <p class="note">
+          Not run since the console started. On each server, it writes and deletes one probe key, loads scripts, and
+          publishes to one channel.
+        </p>
       ) : (
         <>
           <p class="note">
-            <Since atMs={answer.ranAtMs} /> ago:{" "}
-            {findings.length === 0 ? "nothing found" : count(findings.length, "finding")}, {count(fine.length, "check")}{" "}
-            fine
+            <Since atMs={answer.ranAtMs} /> ago: {text}
           </p>
           <ul class="findings">
             {findings.map((finding) => (
               <Finding key={`${finding.id} ${finding.node}`} finding={finding} />
             ))}
           </ul>
-          {fine.length > 0 && <p class="note">Fine: {[...new Set(fine.map(({ id }) => id))].join(", ")}</p>}
+          {fine.length > 0 && <p class="note">No findings: {fine.join(", ")}</p>}
         </>
       )}
     </section>
   );
 }
 
-function rankOf({ severity, status }: FindingView): number {
-  return status === "unknown" ? 3 : RANK[severity];
-}
-
 function Finding({ finding }: { readonly finding: FindingView }): JSX.Element {
   const { id, node, severity, status, measured, risk, fix } = finding;
-  const word = status === "unknown" ? "not known" : severity;
+  const word = status === "unknown" ? "unknown" : severity;
   return (
     <li class={`finding ${status === "unknown" ? "unknown" : severity}`}>
       <p class="finding-head">

@@ -9,10 +9,11 @@ import { ResizeDialog } from "../other-dialogs.js";
 import { type Column, DataTable } from "../parts/data-table.js";
 import { KindHead, Loading } from "../parts/loading.js";
 import { Spark } from "../parts/spark.js";
-import { LockName, lockHref, None, Quantity, whoText } from "../parts/words.js";
+import { LockName, lockHref, None, Quantity } from "../parts/words.js";
 import { session } from "../requests.js";
 import { amend, route } from "../route.js";
 import { useStore } from "../store.js";
+import { whoText } from "../who.js";
 
 /** Maximum number of permits drawn as squares. More are drawn as one bar, because squares would be too small. */
 const SQUARES_AT_MOST = 24;
@@ -54,7 +55,7 @@ const COLUMNS: readonly Column<SemaphoreView>[] = [
     title: "Contention",
     width: "7rem",
     fromPx: 1_000,
-    cell: ({ row }) => <Spark points={row.waiterSamples} noun="waiters" span="5 min" />,
+    cell: ({ row }) => <Spark points={row.waiterSamples} noun="waiters" />,
   },
 ];
 

@@ -10,7 +10,10 @@ import { lockHref, Outside, Since, Who } from "./words.js";
 
 const ASK_AGAIN_MS = 10_000;
 
-/** The section; null if all locks were searched and there is no possible deadlock. `isCut`: there are more locks than these rows. */
+/**
+ * The section; null if all locks were searched and there is no possible deadlock. `isCut`: there are more locks than
+ * `rows`.
+ */
 export function Deadlocks({ rows, isCut }: DeadlocksProps): JSX.Element | null {
   const { deadlocks: found, isComplete } = useDeadlocks(isCut || mayDeadlock(rows));
   const partial = isComplete ? undefined : partialText(found.length);
@@ -88,7 +91,7 @@ function Claim({ claim }: { readonly claim: DeadlockClaimView }): JSX.Element {
 
 type Found = Pick<DeadlocksAnswer, "deadlocks" | "isComplete">;
 
-/** Nothing is said before the first search. */
+/** The state before the first search: there is nothing to show. */
 const NONE: Found = { deadlocks: [], isComplete: true };
 
 /** Loads deadlocks only while they are possible. */
@@ -104,7 +107,7 @@ function useDeadlocks(isPossible: boolean): Found {
       if (liveness.value === "stopped" || document.hidden) return;
       get<DeadlocksAnswer>("api/deadlocks").then(
         (answer) => isOver || setFound(answer),
-        () => undefined, // the top bar already shows when the server does not answer
+        () => undefined, // the top bar already shows when the server does not reply
       );
     };
     ask();

@@ -24,7 +24,7 @@ export function Dialog({ title, onClose, children, isGrave = false }: DialogProp
     };
   }, []);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Esc does what the click does, and comes as onCancel
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Esc does the same as the click, and arrives as onCancel
     <dialog
       ref={dialog}
       class={isGrave ? "grave" : undefined}

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import type { HistoryOutcome, HistoryRow } from "../../api.js";
 import { plain } from "../../plain.js";
 import { duration } from "../format.js";
+import { clientIdIn } from "../who.js";
 import { type Column, DataTable } from "./data-table.js";
 import { StateMark, type StateShape } from "./icons.js";
 import { At, lockHref, Maybe, None, Outside, Who } from "./words.js";
@@ -71,7 +72,11 @@ function Length({ ms }: { readonly ms: number | null }): JSX.Element {
 /** The holder; for a pause, who paused the lock. */
 function HistoryWho({ row }: { readonly row: HistoryRow }): JSX.Element {
   if (isOfAPerson(row)) return <Maybe text={row.by} />;
-  return row.host === null && row.app === null ? <None /> : <Who somebody={{ ...row, clientId: null }} />;
+  return row.host === null && row.app === null ? (
+    <None />
+  ) : (
+    <Who somebody={{ ...row, clientId: clientIdIn(row.owner) }} />
+  );
 }
 
 function isOfAPerson({ outcome }: HistoryRow): boolean {

@@ -20,7 +20,7 @@ export function StillReading({ lockCount }: { readonly lockCount: number | null 
   );
 }
 
-/** The warning on a list without the locks of servers that did not reply. */
+/** The warning on a list that lacks the locks of servers that did not reply. */
 export function Missing({ extent }: { readonly extent: Pick<Extent, "unreachable"> }): JSX.Element | null {
   const text = unreachableText(extent);
   return text === undefined ? null : <p class="explain warn">{text}</p>;

@@ -1,5 +1,7 @@
 /** A small line chart of about thirty points as SVG, with a label for screen readers. */
 import type { JSX } from "preact";
+import { SAMPLE_SPAN_MS } from "../../api.js";
+import { duration } from "../format.js";
 
 const WIDTH = 84;
 const HEIGHT = 22;
@@ -9,19 +11,18 @@ const SLOTS = 30;
 
 /** The props of the chart. */
 export interface SparkProps {
-  /** Values at equal intervals, oldest first. */
+  /** One value for each sample interval, oldest first. */
   readonly points: readonly number[];
   /** What the values count, for the label: `waiters`. */
   readonly noun: string;
-  /** The time that they cover, for the label: `5 min`. */
-  readonly span: string;
 }
 
 /** The points as a line from zero, with a dot at the last one. Without values, only the base line is drawn. */
-export function Spark({ points, noun, span }: SparkProps): JSX.Element {
+export function Spark({ points, noun }: SparkProps): JSX.Element {
   if (points.length === 0) return <span class="none">–</span>;
   const highest = Math.max(...points);
   const last = points.at(-1) ?? 0;
+  const span = duration(points.length * SAMPLE_SPAN_MS);
   const label = `${noun}, last ${span}: ${Math.min(...points)}–${highest}, now ${last}`;
   // The right edge is the present, and all rows have the same time scale.
   const step = (WIDTH - 2 * INSET) / (Math.max(SLOTS, points.length) - 1);

@@ -9,7 +9,7 @@ export interface Still<Row> {
 
 /**
  * While the list grows, rows stay where they were first shown, and new rows come last. When the list is complete, it is
- * sorted. If the pointer is on a row, that happens once it leaves or the page scrolls.
+ * sorted. If the pointer is on a row, sorting waits until the pointer leaves the row or the page scrolls.
  */
 export function useStill<Row>(
   ordered: readonly Row[],

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import type { HistoryOutcome, HistoryRow } from "../../api.js";
 import { useNow } from "../clock.js";
 import { clockTime, count, duration } from "../format.js";
-import { whoText } from "./words.js";
+import { clientIdIn, whoText } from "../who.js";
 
 const LANE_PX = 18;
 const BAR_PX = 12;
@@ -44,7 +44,9 @@ export function Timeline({ rows }: { readonly rows: readonly HistoryRow[] }): JS
               y={index * LANE_PX + (LANE_PX - BAR_PX) / 2}
               height={BAR_PX}
             >
-              <title>{`${whoText({ ...row, clientId: null })}: ${row.outcome}, ${duration(toAtMs - fromAtMs)}`}</title>
+              <title>
+                {`${whoText({ ...row, clientId: clientIdIn(row.owner) })}: ${row.outcome}, ${duration(toAtMs - fromAtMs)}`}
+              </title>
             </rect>
           )),
         )}

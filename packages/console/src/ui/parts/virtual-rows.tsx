@@ -53,7 +53,7 @@ export function VirtualRows({ count, columnCount, rowHeightPx, keep, row }: Virt
     if (index > next) drawn.push(gap(`gap ${drawn.length === 0 ? "above" : index === count ? "below" : "between"}`));
     function gap(key: string): JSX.Element {
       return (
-        // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row of a table cannot have the focus, and this one is only a distance
+        // biome-ignore lint/a11y/noAriaHiddenOnFocusable: this row is only a spacer and cannot be focused
         <tr key={key} class="gap" aria-hidden="true" style={{ height: `${(index - next) * rowHeightPx}px` }}>
           <td colSpan={columnCount} />
         </tr>

@@ -1,14 +1,12 @@
 /** Small components that all pages share. Untrusted values are always rendered as text, never as markup. */
 import type { JSX } from "preact";
-import type { HolderView, LockId, LockRow, LockState } from "../../api.js";
+import type { LockId, LockRow, LockState } from "../../api.js";
 import { plain } from "../../plain.js";
 import { nowAtMs, useNow } from "../clock.js";
 import { clockTime, count, iso, seconds, whole } from "../format.js";
 import { hrefOf } from "../route.js";
+import { type Somebody, whoText } from "../who.js";
 import { StateMark, type StateShape } from "./icons.js";
-
-/** A client: host, pid and app of its process, or at least its client id. */
-export type Somebody = Pick<HolderView, "host" | "pid" | "app" | "clientId">;
 
 /**
  * An untrusted name, label or value: without control characters, and isolated so that its writing direction does not
@@ -18,13 +16,7 @@ export function Outside({ text, isCode = false }: { readonly text: string; reado
   return <bdi class={isCode ? "outside code" : "outside"}>{plain(text)}</bdi>;
 }
 
-/** `ci-7/4211 api`, as in the CLI. */
-export function whoText({ host, pid, app, clientId }: Somebody): string {
-  const process = host === null ? (clientId ?? "not one of ours") : pid === null ? host : `${host}/${pid}`;
-  return plain(app === null || app === "" ? process : `${process} ${app}`);
-}
-
-/** The same, with the app styled differently. */
+/** `ci-7/4211 api`, with the app styled differently. */
 export function Who({ somebody }: { readonly somebody: Somebody }): JSX.Element {
   const { app } = somebody;
   return (
