@@ -19,7 +19,7 @@ export function checkIsOptions(options: unknown): void {
   for (const [option, names] of methods) {
     if (!names.some((name) => typeof Reflect.get(options, name) === "function")) continue;
     throw new TypeError(
-      `createHoldfast takes an options object; got a ${option === "redis" ? "client" : "store"} itself: write createHoldfast({ ${option}: … })`,
+      `createHoldfast takes an options object, but got a ${option === "redis" ? "client" : "store"}: write createHoldfast({ ${option}: … })`,
     );
   }
 }

@@ -2,7 +2,7 @@
 import type { Bytes } from "../bytes.js";
 
 /**
- * Whether the pattern matches all of `text`. Backtracks only to the last `*`, because an earlier one cannot match more.
+ * Whether the pattern matches all of `text`. Backtracks only to the last `*`: if that fails, an earlier one fails too.
  */
 export function fits(pattern: Bytes, text: Bytes): boolean {
   let p = 0;

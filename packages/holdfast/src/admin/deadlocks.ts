@@ -126,7 +126,7 @@ export async function findDeadlocks(holdfast: Holdfast, options: DeadlockOptions
   };
 }
 
-/** Returns the second list without the holds and waits that are not in the first. */
+/** Returns the second list with only the holds and waits that are also in the first. */
 function inBoth(before: readonly LockEntry[], after: readonly LockEntry[]): readonly LockEntry[] {
   const known = new Set<string>();
   const holdOf = (lock: LockEntry, { owner, token }: EntryHolder): string => `${idOf(lock)} held ${owner} ${token}`;

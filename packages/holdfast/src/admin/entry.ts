@@ -130,7 +130,7 @@ export interface LockEntry {
      * Redlock that may be held, what each server replied. `keys` is then empty.
      */
     readonly reason?: string;
-    /** Present if it is a Redlock that may be held, depending on servers that did not reply. */
+    /** Present if it is a Redlock, and too few servers replied to tell whether it is held. */
     readonly mayBeHeld?: true;
   };
   /**

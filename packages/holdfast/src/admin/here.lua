@@ -1,11 +1,11 @@
 --[[
-  admin/here: return a key as it arrives on the server, and the server's time. Read-only.
+  admin/here: return a key as the server receives it, and the server's time. Read-only.
 
   A client library may add a prefix to each key without informing Holdfast. Only the server sees that prefix. All keys
   that SCAN lists begin with it.
 
   KEYS[1] key  any key; it need not exist
-  REPLY   {0, nowMs, names...}  seen: the server's time in ms since 1970; names has the key as it arrived
+  REPLY   {0, nowMs, names...}  seen: the server's time in ms since 1970; names contains the key as received
 ]]
 local time = redis.call('TIME')
 return {0, time[1] * 1000 + math.floor(time[2] / 1000), string.format('%s', KEYS[1])}

@@ -190,7 +190,7 @@ const LONGEST_MS = Number.MAX_SAFE_INTEGER;
 function checkEvent(event: HistoryEvent): HistoryEvent {
   checkKnown(event, EVENT_FIELDS);
   if (event === undefined || !WORDS.includes(event.what)) {
-    throw new TypeError(`what must be one of ${WORDS.join(", ")}; got ${show(event?.what)}`);
+    throw new TypeError(`event.what must be one of ${WORDS.join(", ")}; got ${show(event?.what)}`);
   }
   checkName(event.name);
   for (const field of ["kind", "key", "owner", "host", "clientName", "reason", "tick", "errorName", "by"] as const) {

@@ -17,7 +17,7 @@ export interface Wanted {
   /** The SCAN pattern for everything after the prefix, such as `:*:*{*`. */
   readonly shape: string;
   readonly kinds: readonly string[];
-  /** A string that each key must contain after the prefix. Empty for any key. */
+  /** A string that each key must contain after the prefix; an empty string matches every key. */
   readonly text: string;
   /** Whether to list the keys of tokens too. A free lock has no other keys. */
   readonly includeFree: boolean;

@@ -102,7 +102,7 @@ function nonceOf(runtime: ClientFacts["runtime"]): string {
   return `${Math.round(runtime.monotonicMs() * 1_000).toString(36)}-${runtime.wallMs().toString(36)}`;
 }
 
-/** Number of nonces to remember: a replica that takes over may have an earlier record, and a request may run late. */
+/** Number of nonces to remember. A promoted replica may have an earlier record, and a request may run late. */
 const NONCES = 30;
 
 const warned = new Set<string>();

@@ -82,7 +82,7 @@ function decode<Form extends ReplyForm>(
       mayHaveRun: true,
       transient: false,
       cause: isNoAnswer(reply)
-        ? `${script.name} got no result, as in MULTI: use a client without an open transaction`
+        ? `${script.name} got no result, as inside MULTI: use a client without a transaction`
         : `${script.name} gave an unknown reply: ${JSON.stringify(reply)}`,
     });
   }

@@ -139,7 +139,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * Called before the hold can begin to differ from its grant. From then on, it is not restored if a failover loses it.
+   * Called before a request that may make the hold differ from its grant, such as an upgrade. After that, a hold that a
+   * failover loses is not restored.
    */
   changes(): void {
     this.#renewer.changes();

@@ -14,8 +14,9 @@ export interface Inspection {
   /** The holders; empty if the lock is free. */
   readonly holders: readonly Holder[];
   /**
-   * Fencing token of the current or last grant; undefined if the lock has not been used for a while. Callers that share
-   * a claim (`fairness: "cohort"`) use up to 127 further tokens after it, one after the other.
+   * Fencing token of the current grant, or of a free lock the highest token that its last claim reserved; undefined if
+   * the lock has not been used for a while. Callers that share a claim (`fairness: "cohort"`) use further tokens after
+   * the first, one after the other: up to 127, or more with `retain`.
    */
   readonly token: number | undefined;
   /** Number of claims in the queue. */

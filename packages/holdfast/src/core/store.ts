@@ -74,8 +74,8 @@ export interface Store {
   lineageKey?(key: string): string | undefined;
 
   /**
-   * Whether a renewal counts only after replicas have acknowledged it. Each grant then needs a renewal too. `run`
-   * rejects a renewal that too few replicas have acknowledged in time.
+   * Whether a renewal counts only after replicas have acknowledged it. If so, each grant must be renewed once too.
+   * `run` rejects a renewal that too few replicas have acknowledged in time.
    */
   readonly confirmsGrants?: boolean | undefined;
 
@@ -150,7 +150,7 @@ export interface Inbox {
 
 /**
  * A server's reply when asked whether it may grant locks. `run` identifies the current run of the server process;
- * `sharesScripts` says that its replicas get its scripts too.
+ * `sharesScripts` says whether its replicas get its scripts too.
  */
 export type Standing =
   /** It may grant leases of up to `longestMs`. It must be informed before it grants a longer one. */

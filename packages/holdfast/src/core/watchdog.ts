@@ -11,7 +11,10 @@ import { type Moment, now } from "./time.js";
  */
 export const CHECK_MS = 1_000;
 
-/** Smallest number of leases that are renewed in bulk. Fewer leases each send their own request, at their own time. */
+/**
+ * From this many watched leases on, leases that are due are renewed in bulk. With fewer, each lease is renewed by its own
+ * request, on its own schedule.
+ */
 const CROWD = 256;
 
 /** An object that the watchdog calls regularly, so that it can compare the clocks. */

@@ -98,7 +98,8 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   }
 
   /**
-   * Resolves the options of an acquire. A format with more options overrides this and removes its own first.
+   * Resolves the options of an acquire. The class of a format with additional options overrides this method, and
+   * removes those options before it calls this one.
    *
    * @internal
    */

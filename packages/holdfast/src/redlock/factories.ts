@@ -72,7 +72,7 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
       Promise.reject(
         new UnsupportedError(
           "adopt",
-          "A lease on several independent servers stays with the Holdfast that acquired it.",
+          "adopt does not work with redlock: a lease on several independent servers stays with the Holdfast that acquired it.",
         ),
       ),
     pause: async (name) => cannotPause(name),

@@ -133,7 +133,7 @@ export class Memories {
   /**
    * Asks all servers in parallel.
    *
-   * @returns the replies when they are enough and the extra time for slower servers has passed, or when all have
+   * @returns the replies, once there are enough of them and the extra time for slower servers has passed, or once all have
    *         replied
    */
   #askAll(

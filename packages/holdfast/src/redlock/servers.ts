@@ -40,7 +40,7 @@ export interface Failed {
   readonly error: unknown;
 }
 
-/** The answers to the same request by server; undefined where there is none yet. */
+/** The answer of each server to one request, in the order of the servers; undefined where there is none yet. */
 export type Answers<Reply> = readonly (Reply | Failed | undefined)[];
 
 /**

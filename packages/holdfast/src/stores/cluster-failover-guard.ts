@@ -46,7 +46,7 @@ const SLOT_TRUSTED_MS = 60_000;
  * slot may have moved.
  */
 const QUIET_TRUSTED_MS = 500;
-/** How often to report the longest lease to the server again, because the marker may have moved away. */
+/** How often to report the longest lease again. Its slot, and the marker in it, may have moved to another server. */
 const TOLD_MS = 60_000;
 /** Number of attempts, with growing pauses between them, because slots may move during the check. */
 const TRIES = 5;
@@ -66,7 +66,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   readonly #client: Pick<ScriptClient, "evalsha" | "load">;
   readonly #runs = new Runs(() => this.#slots.clear());
   readonly #slots = new Map<number, { readonly run: Run; readonly atMs: number }>();
-  /** Slots whose servers may not grant. Callers that ask again soon get this answer without another request. */
+  /** Slots whose servers may not grant. A caller that asks again within a short time gets the stored answer, without another request. */
   readonly #quiet = new Map<number, { readonly untilMs: number; readonly endMs: number; readonly longestMs: number }>();
   readonly #asking = new Map<number, Promise<Found>>();
   /** The longest lease that this process has requested, in ms. */

@@ -35,7 +35,7 @@ export interface StoreForOptions {
   readonly subscriber?: (() => unknown) | undefined;
   /** Conditions under which a grant counts. Ignored for a store. */
   readonly conditions?: GrantConditions | undefined;
-  /** The option that has the client, for error messages. @default "redis" */
+  /** The name of the option through which the client was passed, for error messages. @default "redis" */
   readonly option?: string | undefined;
 }
 

@@ -108,7 +108,7 @@ export function textFor(script: Script, { id, texts }: Run, ifOtherRun: string):
   let text = texts.get(script);
   if (text === undefined) {
     const check = `\n${ifOtherRun}'${id}' then return {err='NOSCRIPT'} end\n`;
-    // The first line stays the name of the script.
+    // Insert the check after the first line, which must stay the name of the script.
     text = scriptText(script.source.replace("\n", () => check));
     texts.set(script, text);
   }

@@ -54,7 +54,7 @@ export interface NodeRedisCluster {
   off(event: string, listener: () => void): unknown;
 }
 
-/** Timeout for each server, in ms, because any of them may be down. */
+/** Timeout for each server, in ms. It is short, because any of them may be down. */
 const ONE_OF_MANY_MS = 500;
 
 /**

@@ -353,7 +353,7 @@ class SentScript implements ScriptCall {
   }
 }
 
-/** Converts the replies of DELIFEQ and EXISTS to a reply of `mutex/delete`. If EXISTS fails, a claim may be queued. */
+/** Converts the replies of DELIFEQ and EXISTS to a reply of `mutex/delete`. If EXISTS fails, assumes that a claim is queued. */
 export async function freed(deleted: Promise<unknown>, isQueued: Promise<unknown>): Promise<number> {
   const queued = isQueued.catch(() => 1);
   return Number(await deleted) && Number(await queued) + 1;
@@ -365,7 +365,7 @@ const MANY_UNANSWERED = 3;
 function noReply(client: ScriptClient, message: string, cause?: unknown): AdvisedCause {
   const count = (client.unanswered ?? 0) + 1;
   client.unanswered = count;
-  // Without a connection there is no dead one to replace.
+  // If there is no connection, there is no dead connection to replace, so give no advice.
   const cure = count >= MANY_UNANSWERED && client.noConnection?.() === undefined ? client.cure?.() : undefined;
   return new AdvisedCause(message, { cause, advice: cure && adviceOf(count, cure) });
 }

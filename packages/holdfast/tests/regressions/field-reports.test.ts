@@ -154,7 +154,7 @@ describe("the error explains the mistake and the fix", () => {
 
   it("when a client or a store is passed instead of options", async () => {
     const redis = new Redis({ lazyConnect: true });
-    expect(() => createHoldfast(redis as never)).toThrow("got a client itself: write createHoldfast({ redis: … })");
+    expect(() => createHoldfast(redis as never)).toThrow("but got a client: write createHoldfast({ redis: … })");
     expect(() => createHoldfast(createClient() as never)).toThrow("createHoldfast({ redis: … })");
     expect(() => createHoldfast(embedded() as never)).toThrow("createHoldfast({ store: … })");
     redis.disconnect();
@@ -359,7 +359,7 @@ it("the error says that the client has an open MULTI", async () => {
     .acquire({ waitMs: 0 })
     .catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(StoreError);
-  expect((error as Error).message).toContain("as in MULTI");
+  expect((error as Error).message).toContain("inside MULTI");
 });
 
 describe("the stack of a timeout error shows its caller", () => {
