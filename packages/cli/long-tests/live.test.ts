@@ -71,7 +71,7 @@ describe("top", () => {
     await terminal.until((screen) => listed(screen).length === 2, "the filter is gone");
 
     await terminal.press("p");
-    await terminal.until((screen) => screen.includes("STOPPED"), "stopped");
+    await terminal.until((screen) => screen.includes("FROZEN"), "frozen");
     leaving.abort();
     await waiting;
     const stopped = await terminal.screen();
@@ -108,11 +108,11 @@ describe("top", () => {
     await terminal.until((screen) => listed(screen).join() === "away:x", "the list");
     stage.redis.freeze();
     try {
-      await terminal.until((screen) => screen.includes("asking again"), "that it does not answer");
+      await terminal.until((screen) => screen.includes("retrying: "), "that it does not reply");
     } finally {
       stage.redis.resume();
     }
-    await terminal.until((screen) => !screen.includes("asking again") && listed(screen).length === 1, "it is back");
+    await terminal.until((screen) => !screen.includes("retrying: ") && listed(screen).length === 1, "it is back");
     await terminal.press("q");
     await ends(terminal, 0);
   });

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { plain, redact } from "@holdfast/console/text";
 /**
- * The entry point of the `holdfast` command. The logic is in frame/dispatch.ts; this file has only what concerns the
- * process.
+ * The entry point of the `holdfast` command. The logic is in frame/dispatch.ts; this file contains only the
+ * process-level setup.
  */
 import { dispatch } from "./frame/dispatch.js";
 import { EXIT } from "./frame/exit-codes.js";
@@ -31,7 +31,7 @@ console.warn = (text: unknown): void => {
 if (process.listenerCount("warning") > 0) {
   process.removeAllListeners("warning");
   process.on("warning", ({ name, message, code }: Error & { code?: string }) => {
-    if (name === "HoldfastWarning") warn(`${message.replace(/\.$/, "")} (${code}; look with: holdfast doctor)`);
+    if (name === "HoldfastWarning") warn(`${message.replace(/\.$/, "")} (${code}; run holdfast doctor)`);
   });
 }
 // If the event loop runs empty before there is an exit code, that is an internal error.

@@ -101,7 +101,7 @@ describe.each([5_000, -5_000])("on a host whose clock is %i ms off", (offMs) => 
     const columns = ["-o", "since", "--no-headings"];
     await expectAge(heldAtMs, async () => (await say("ls", "deploy", ...columns)).stdout);
     await expectAge(pausedAtMs, async () => (await say("ls", "nightly", ...columns)).stdout);
-    const since = ({ stdout, stderr }: Ended): string | undefined => / since ([\dhms]+)/.exec(stdout + stderr)?.[1];
+    const since = ({ stdout, stderr }: Ended): string | undefined => / for (\d[\dhms]*)/.exec(stdout + stderr)?.[1];
     await expectAge(heldAtMs, async () => since(await say("show", "deploy")));
     await expectAge(heldAtMs, async () => since(await say("run", "deploy", "-n", "--", "true")));
     const wait = (): Promise<Ended> => say("run", "deploy", "-w", "10ms", "--", "true");

@@ -31,7 +31,7 @@ export const UP: readonly Question[] = [
     words: ["ls", "--waiting", "--sort", "waiters"],
     says: [/^report:daily +mutex +held, gone for \S+ .* 2 /m, /^stock:7 /m, /^invoice:9 /m, /^nightly +mutex +paused/m],
     page: "#/locks?q=waiting",
-    shows: [/^4 of 5\u202f00\d locks$/, "1 gone", "Possible deadlock", "report:daily", "nightly"],
+    shows: [/^4 of 5,00\d locks$/, "1 gone", "Possible deadlock", "report:daily", "nightly"],
     text: "The console's first page with the filter `waiting`, on a desktop and on a phone. A click on a number lists what it counts.",
     pictures: [
       {
@@ -46,7 +46,7 @@ export const UP: readonly Question[] = [
     question: "Who holds it, is the holder alive, and who waits for how long?",
     words: ["show", "report:daily"],
     says: [
-      /holder {3}app-1\/4201 api, since /,
+      /holder {3}app-1\/4201 api for \S+ \(since /,
       /its client has been gone for \S+, and its lease ends in \S+: holdfast release report:daily --token \d+ -m WHY/,
       /waiting {2}2/,
       /1 +app-2\/4202 billing +\S+ .*invoices/,
@@ -81,11 +81,11 @@ export const UP: readonly Question[] = [
     words: ["show", "nightly"],
     says: [
       /^nightly: mutex, paused$/m,
-      /paused {3}by on-call@ops-1 since \S+, until \S+ \S+ \(\S+\): "db maintenance"/,
+      /paused {3}by on-call@ops-1 since \S+ \S+ \(\S+ ago\), until \S+ \S+ \(\S+\): "db maintenance"/,
     ],
     page: "#/lock?kind=mutex&name=nightly",
     shows: [/^Paused by on-call@ops-1/, "db maintenance", "Until"],
-    text: "Clients that waited before keep their places.",
+    text: "Clients that were already waiting keep their places.",
     pictures: [
       { file: "paused-phone.png", on: "phone", alt: "A paused lock on a phone: who paused it, why, and until when" },
     ],
@@ -95,7 +95,9 @@ export const UP: readonly Question[] = [
     words: ["show", "ledger", "REDLOCK"],
     says: [/^ledger: redlock, held$/m, /servers {2}held on 2 of 3 servers, a majority; 1 did not reply/],
     page: "#/lock?kind=redlock&name=ledger",
-    shows: [/held on 2 of 3 servers, a majority; 1 did not reply\. It is lost if one more fails/],
+    shows: [
+      /held on 2 of 3 servers, a majority; 1 did not reply\. If either of these 2 servers fails, the lock is lost/,
+    ],
     text: "A console with the same flags says it on the page of the lock:",
     pictures: [
       { file: "redlock.png", on: "desktop", alt: "The page of a Redlock that is held on two of three servers" },
@@ -110,10 +112,14 @@ export const DOWN: Question = {
   code: 69,
   says: [/^holdfast: Redis at \S+ could not be reached within 5s: connect ECONNREFUSED/],
   page: "#/locks",
-  shows: ["Redis does not answer", /ECONNREFUSED/, /the next in/],
+  shows: ["The console cannot use Redis", /ECONNREFUSED/, /the next in/],
   text: "Exit code 69. Every page of the console becomes this one, and returns to what it was when Redis is back:",
   pictures: [
-    { file: "down.png", on: "desktop", alt: "Redis is down: the error, since when, and when the console tries again" },
+    {
+      file: "down.png",
+      on: "desktop",
+      alt: "Redis is down: the error, for how long, and when the console tries again",
+    },
   ],
 };
 

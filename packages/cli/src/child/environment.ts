@@ -5,7 +5,7 @@ export interface LeaseFacts {
   readonly name: string;
   readonly kind: string;
   readonly mode: "exclusive" | "shared";
-  /** Undefined for a lock in another system's format, because such a token orders only Holdfast's grants. */
+  /** Undefined for a lock in another system's format, because such a token orders only Holdfast's own grants. */
   readonly token: number | undefined;
   readonly owner: string;
   readonly slot: number | undefined;

@@ -1,11 +1,11 @@
 /**
- * Ends the command if `holdfast` is killed with KILL and so cannot end it.
+ * Ends the command if `holdfast` is killed with KILL and so cannot end the command itself.
  *
- * The guard is a shell in a separate session. It waits for the end of a pipe whose other end only `holdfast` holds. The
- * system closes that end however `holdfast` ends. The guard starts before the command, so the command is never
+ * The guard is a shell in a separate session. It reads from a pipe that only `holdfast` can write to, until the pipe is
+ * closed. The system closes it however `holdfast` ends. The guard starts before the command, so the command is never
  * unguarded. If `holdfast` is killed after it has started the command but before it has reported the pid, the guard
- * finds the command by HOLDFAST_OWNER in its environment. Only Linux exposes the environment of processes, so other
- * systems do not cover these few milliseconds.
+ * finds the command by HOLDFAST_OWNER in its environment. Only Linux exposes the environment of processes, so on
+ * other systems the guard does not cover these few milliseconds.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 
@@ -21,7 +21,7 @@ export interface GuardPlan {
 }
 
 /**
- * $1 owner, $2 "-" for a group, $3 signal, $4 tenths of a second until KILL.
+ * Arguments: $1 owner, $2 "-" for a group, $3 signal, $4 tenths of a second until KILL.
  *
  * The script checks the process before each pause, because another process may reuse the pid once the group is gone.
  */
@@ -66,7 +66,10 @@ export class Guard {
     // `stopSignal` immediately.
     const env = { PATH: [process.env.PATH, "/usr/bin", "/bin"].filter(Boolean).join(":") };
     this.#shell = spawn("sh", words, { stdio: ["pipe", "ignore", "ignore"], detached: true, cwd: "/", env });
-    this.#shell.on("error", ({ message }) => onFailure(`a KILL of holdfast will not end the command: ${message}`));
+    this.#shell.on("error", ({ message }) => {
+      const then = "if holdfast is killed with KILL, the command keeps running";
+      onFailure(`the guard process did not start (${message}): ${then}`);
+    });
     this.#shell.unref();
     this.#shell.stdin?.on("error", () => {}); // the guard itself may have been killed
   }
@@ -77,7 +80,8 @@ export class Guard {
   }
 
   /**
-   * The command has already received its signal. From now on the guard no longer waits between `stopSignal` and KILL.
+   * Makes the guard send KILL immediately after `stopSignal`. Call this when the command has already received its
+   * signal.
    */
   hurry(): void {
     this.#shell.stdin?.write("now\n");

@@ -2,8 +2,8 @@
  * A child and the processes that it starts, as one process group.
  *
  * Signals go to the whole group, and a lock is released only when the group is empty, because a shell script that ends
- * leaves behind the program it was running. A process that leaves the group with `setsid` is no longer tracked. Windows
- * has no process groups, so there only the child itself is ended.
+ * can leave behind the program it was running. A process that leaves the group with `setsid` is no longer tracked.
+ * Windows has no process groups, so there only the child itself is ended.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -85,7 +85,7 @@ export class ProcessGroup {
       };
       try {
         const child = spawn(file, [...args], { stdio: "inherit", detached: isGroup, env });
-        // Attach the handlers before anything else runs, because a child may end in the turn in which it starts.
+        // Attach the handlers immediately, because a child can end in the turn of the event loop in which it starts.
         const group = new ProcessGroup(child, isGroup, guard);
         if (child.pid !== undefined) guard?.watch(child.pid);
         child.once("spawn", () => resolve(group));
@@ -122,14 +122,14 @@ export class ProcessGroup {
   }
 
   /**
-   * The child has received its signal because the lock was lost. If this process is killed now, the guard grants no
-   * second grace period.
+   * Call this when the child has received its signal because the lock was lost. If this process is killed after that,
+   * the guard grants no second grace period.
    */
   hurry(): void {
     this.#guard?.hurry();
   }
 
-  /** Dismisses the guard, because it need not end this group anymore. */
+  /** Dismisses the guard, because it no longer has to end this group. */
   letGo(): void {
     this.#guard?.dismiss();
   }

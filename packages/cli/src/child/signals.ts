@@ -3,8 +3,8 @@ import { constants } from "node:os";
 import { SIGNAL_BASE, usageError } from "../frame/exit-codes.js";
 
 /**
- * Signals that are forwarded to the child every time. An unhandled one would end this process and leave the child
- * alone.
+ * Signals that are forwarded to the child whenever they arrive. Without a handler, such a signal would end this process
+ * and leave the child unsupervised.
  */
 export const FORWARDED: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"];
 

@@ -1,6 +1,6 @@
 /**
- * Measures the time since its construction with the monotonic and the wall clock, and reports the longer of the two.
- * The monotonic clock stops while the host sleeps, and the wall clock may be set back.
+ * Measures the time since its construction with both the monotonic clock and the wall clock, and reports the longer
+ * one. The monotonic clock stops while the host sleeps, and the wall clock can be set back.
  */
 export class Stopwatch {
   readonly #monotonicMs = performance.now();

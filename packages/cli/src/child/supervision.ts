@@ -32,9 +32,9 @@ export interface Policy {
    * time.
    */
   readonly killsAfterForwarding: boolean;
-  /** Counted from the grant; undefined for no limit. */
+  /** Counted from the start of the supervision, soon after the grant; undefined for no limit. */
   readonly maxHoldMs: number | undefined;
-  /** Keep running the processes that the child leaves behind. */
+  /** Whether processes that the child leaves behind may keep running. */
   readonly leavesGroup: boolean;
   readonly isForeground: boolean;
 }
@@ -51,8 +51,8 @@ export interface SupervisionEvents {
 }
 
 /**
- * How the supervision ended. `isLost` outweighs the child's exit code, even 0, because the work may have overlapped
- * with another holder's.
+ * How the supervision ended. `isLost` takes precedence over the child's exit code, even 0, because the work may have
+ * overlapped with another holder's.
  */
 export interface SupervisionEnd {
   readonly exit: ChildExit;
@@ -60,7 +60,7 @@ export interface SupervisionEnd {
   readonly isMaxHold: boolean;
 }
 
-/** Maximum time between two checks. It is short because a clock may be set and the host may sleep. */
+/** Maximum time between two checks. It is short because the clock can be changed and the host can sleep. */
 const CHECK_MAX_MS = 250;
 /** How often to check whether the last process of a group has ended, because the system does not report that. */
 const GROUP_CHECK_MS = 10;
@@ -109,7 +109,7 @@ class Supervision {
     void group.exited.then(() => this.#check());
     desk.take((signal) => this.#forward(signal));
     const { interruption } = desk;
-    // The signal arrived between the grant and the child's start.
+    // Forward a signal that arrived between the grant and the child's start.
     if (interruption !== undefined) this.#forward(interruption.signal);
     this.#check();
   }
@@ -137,7 +137,7 @@ class Supervision {
     this.#isOver = true;
     this.#group.letGo();
     this.#lease.signal.removeEventListener("abort", this.#onAbort);
-    // The child has ended, but it is no longer certain that it ended before the lock was lost.
+    // The child has ended, but possibly only after the lock was lost.
     if (this.#isLeaseOver()) this.#lose(undefined);
     this.#resolve({ exit, isLost: this.#isLost, isMaxHold: this.#asked["max-hold"] !== undefined });
   }
@@ -209,7 +209,7 @@ class Supervision {
     this.#check();
   }
 
-  /** May send KILL several times, for processes that were just being started, but reports it only once. */
+  /** KILL can be sent several times, to reach processes that were just being started. It is reported only once. */
   #send(signal: NodeJS.Signals, why: SignalReason): void {
     this.#group.signal(signal);
     if (signal === "SIGKILL" && this.#isKilled) return;

@@ -1,10 +1,10 @@
 /**
  * Decides when to end a child that may lose its lock, as a pure function of the clocks.
  *
- * D is the end of the lease's validity: the moment to which `lease.validForMs()` counts down. It uses two clocks, takes
- * the earlier end, and subtracts an allowance for drift. The child is asked to end at D - k - m and is dead at D - m,
- * before the server can grant the lock to another client. Nothing here depends on a timer: each call uses the current
- * readings of the clocks. A process that was stopped and continues late therefore does immediately what is due.
+ * D is the end of the lease's validity: the moment to which `lease.validForMs()` counts down. That method uses two
+ * clocks, takes the earlier end, and subtracts an allowance for drift. The child is asked to end at D - k - m and is
+ * dead at D - m, before the server can grant the lock to another client. Nothing here depends on a timer: each call
+ * uses the current readings of the clocks. So a process that was stopped immediately catches up.
  */
 
 /** The two time spans that determine the schedule. */

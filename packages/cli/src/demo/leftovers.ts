@@ -8,8 +8,10 @@ const AT_ONCE = 500;
 const MARKER = `${PREFIX}:demo`;
 
 /**
- * Reserves the prefix for one demo. @param forMs  the marker expires after this time @returns false if another demo has
- * reserved it, or if there are keys
+ * Reserves the prefix for one demo.
+ *
+ * @param forMs  the marker expires after this time
+ * @returns false if another demo has reserved it, or if there are keys
  */
 export async function takePrefix(client: Redis | Cluster, nodes: readonly Redis[], forMs: number): Promise<boolean> {
   if ((await client.set(MARKER, "1", "PX", Math.ceil(forMs), "NX")) === null) return false;

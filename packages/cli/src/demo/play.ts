@@ -17,7 +17,7 @@ export interface Play {
   readonly signal: AbortSignal;
 }
 
-/** A killed worker, and what happened to the locks that it held. */
+/** A killed worker, and when its payment was settled. */
 interface Death {
   readonly worker: string;
   readonly payment: string | undefined;
@@ -43,7 +43,7 @@ const NEW_PAYMENT_EVERY_MS = 120;
 const LONGEST_FIRST_ACT_MS = 8_000;
 const REPORT_EVERY_MS = 5_000;
 const CHAOS_EVERY_MS = 4_000;
-/** Time after the last press within which a dead worker's payment must be settled: its lease plus the queue. */
+/** Time after the last press within which a dead worker's payment must be settled: its lease plus time in the queue. */
 const SETTLE_WITHIN_MS = 10 * LEASE_MS;
 
 /** Plays both acts. */
@@ -123,7 +123,7 @@ class Act {
     try {
       const began = performance.now();
       const elapsedMs = (): number => performance.now() - began;
-      // With locks, leave enough time after the last press to settle it, even if another worker has to take over.
+      // With locks, leave enough time to settle the last payment, even if another worker has to take over.
       const pressMs = this.#withLock ? Math.max(forMs / 2, forMs - 2 * LEASE_MS) : forMs;
       const killAtMs = pressMs * 0.4;
       let nextKillMs = this.#withLock && workers > 1 ? killAtMs : Number.POSITIVE_INFINITY;

@@ -5,7 +5,7 @@
  * from separate processes. The shop treats both in the same way.
  */
 
-/** The actions of a worker on the shop. */
+/** The actions that a worker can perform on the shop. */
 export interface Shop {
   /** Whether the payment already has an order. */
   hasOrder(payment: string): Promise<boolean>;

@@ -22,7 +22,7 @@ export interface Hand {
   close(): Promise<void>;
 }
 
-/** Starts a worker. May be called again with the name of a killed worker. */
+/** Starts a worker. You can call it again with the name of a killed worker. */
 export type Hire = (name: string, report: (event: WorkerEvent) => void) => Promise<Hand>;
 
 /** Starts workers in this process, each with its own client. Without a lock they need no client. */
@@ -56,7 +56,7 @@ function mortal(shop: Shop, store: MortalStore): Shop {
   };
 }
 
-/** A store whose process can die. After that it sends nothing, receives nothing, and its calls never return. */
+/** A store that imitates the death of its process. After `die`, it sends and receives nothing and never replies. */
 class MortalStore implements Store {
   readonly kind = "embedded";
   readonly #inner: Store;

@@ -49,7 +49,7 @@ export function workForParent(): Promise<never> {
 }
 
 async function start({ common, withLock }: Extract<ToWorker, { type: "start" }>): Promise<void> {
-  // The parent imports this module only for its types and the variable name, so it must not load the connection code.
+  // Import on demand, because the parent loads this module only for its types and the variable name.
   const { connect } = await import("../frame/connect.js");
   const connection = withLock ? await connect("demo", common, {}) : undefined;
   closeConnection = async () => await connection?.close();

@@ -12,8 +12,8 @@ import type { FactFamily, NodeFacts } from "./facts.js";
 export type Severity = "critical" | "warning" | "info";
 
 /**
- * `unknown`: the server does not show what the check needs, which never counts as `ok`. `skipped`: the check does not
- * apply here.
+ * `unknown`: the server does not show the facts that the check needs; this never counts as `ok`. `skipped`: the check
+ * does not apply here.
  */
 export type Status = "ok" | "finding" | "unknown" | "skipped";
 

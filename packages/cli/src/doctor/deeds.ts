@@ -46,8 +46,8 @@ export function pauseOf(owner: string): PauseIdentity | undefined {
 /** Whether `end` ended this pause or a later one. */
 export function isEndOf(end: Pick<PauseEnd, "pause" | "atMs">, recorded: RecordedPause): boolean {
   if (end.pause === undefined || recorded.pause === undefined) {
-    // Actions are recorded a while after they happen, so the order in the stream does not count. At equal times the
-    // pause counts as ended.
+    // Actions are recorded a while after they happen, so their order in the stream does not matter. If the times are
+    // equal, the pause counts as ended.
     return end.atMs >= startOf(recorded);
   }
   return end.pause.id === recorded.pause.id || end.pause.sinceAtMs > recorded.pause.sinceAtMs;
@@ -64,7 +64,7 @@ export function isLater(one: RecordedPause, other: RecordedPause): boolean {
   return laterMs > 0 || (laterMs === 0 && one.atMs > other.atMs);
 }
 
-/** Returns the last pause of each lock without a recorded resume. @param deeds  newest first */
+/** Returns the last pause of each lock, unless a recorded resume ended it. @param deeds  newest first */
 export function openIn(deeds: readonly Deed[]): RecordedPause[] {
   const last = new Map<string, RecordedPause>();
   for (const deed of deeds) {
@@ -81,8 +81,8 @@ export function openIn(deeds: readonly Deed[]): RecordedPause[] {
 }
 
 /**
- * Identifies a lock. A key identifies it alone, because the console and programs may use different names for the same
- * key.
+ * Identifies a lock. If it has a key, its name is ignored, because the console and programs may use different names for
+ * the same key.
  */
 export function lockOf({ kind, name, key }: Pick<RecordedPause, "kind" | "name" | "key">): string {
   return key === undefined ? `${kind} name ${name}` : `${kind} key ${key}`;

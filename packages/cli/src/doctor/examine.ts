@@ -2,6 +2,7 @@
  * Examines servers: reads the facts about every node, and runs every check on them. `holdfast doctor` prints the
  * findings, and the console shows them.
  */
+import { formatMs } from "../frame/durations.js";
 import { type Check, type Examination, type Finding, type SeenDeadlocks, skipped, type Verdict } from "./check.js";
 import { replicasIn } from "./checks/failover.js";
 import type { FactFamily, NodeFacts, Topology } from "./facts.js";
@@ -28,7 +29,7 @@ export interface ExamineOptions {
   readonly commandTimeoutMs?: number;
 }
 
-/** None of the servers answers, so nothing can be judged. The message contains the error of each server. */
+/** None of the servers answers, so no check can run. The message contains the error of each server. */
 export class NobodyAnswersError extends Error {
   override readonly name = "NobodyAnswersError";
 }
@@ -61,7 +62,7 @@ export async function examine(targets: readonly Target[], options: ExamineOption
 /** Returns what was read in time, or why nothing was read. Never rejects. */
 async function within(reading: Promise<SeenDeadlocks>, forMs: number): Promise<SeenDeadlocks> {
   const late = new Promise<SeenDeadlocks>((resolve) => {
-    setTimeout(() => resolve({ error: `no answer within ${forMs} ms: see --for` }), forMs).unref();
+    setTimeout(() => resolve({ error: `no reply within ${formatMs(forMs)}` }), forMs).unref();
   });
   const failed = (error: unknown): SeenDeadlocks => ({ error: error instanceof Error ? error.message : String(error) });
   return await Promise.race([reading.catch(failed), late]);
@@ -114,7 +115,7 @@ export function judge(
 
 function verdictsOn(check: Check, facts: NodeFacts, examination: Examination): readonly Verdict[] {
   const isAway = facts.unreachable !== undefined && check.id !== "role";
-  return isAway ? skipped("the node does not answer: see role") : check.run(facts, examination);
+  return isAway ? skipped("the node does not reply: see role") : check.run(facts, examination);
 }
 
 function findingOf(check: Check, { node }: NodeFacts, verdict: Verdict): Finding {

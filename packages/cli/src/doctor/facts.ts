@@ -78,7 +78,7 @@ export interface ClusterFacts {
   readonly misplaced: readonly string[];
 }
 
-/** The result of sending a test message to an inbox, with a script as for grants. */
+/** The result of sending a test message to an inbox with a script, the way grants are sent. */
 export interface InboxFacts {
   readonly isSharded: boolean;
   /** The number of receivers that the server counted. */
@@ -107,7 +107,7 @@ export interface KeyFacts {
   readonly waiting: readonly string[];
   /** Ids of the clients that have a record on this node. */
   readonly clients: readonly string[];
-  /** Names that are in use as several kinds, each as `name (kind, kind)`. */
+  /** Names that are in use as several kinds of lock, each as `name (kind, kind)`. */
   readonly ofSeveralKinds?: readonly string[];
   /** Clients whose record shows how they detect a dead connection. */
   readonly timeouts?: readonly TimeoutFacts[];
@@ -151,7 +151,7 @@ export interface LineageFacts {
   };
 }
 
-/** The pauses in the histories, and whether they are in force. */
+/** The pauses in the histories, and whether they were lost. */
 export interface PauseFacts {
   /** Server time after the last reading, in ms since 1970. */
   readonly nowMs: number;
@@ -159,7 +159,7 @@ export interface PauseFacts {
   readonly histories: number;
   /** Why some histories were not read: there are too many, or the time ran out. */
   readonly stopped?: "many" | "late";
-  /** The last pause of each lock without a recorded resume. */
+  /** The last pause of each lock, unless a recorded resume ended it. */
   readonly recorded: readonly RecordedPause[];
   /** Recorded resumes of mutexes with a key. The matching pause may be in the history of another node. */
   readonly ends?: readonly PauseEnd[];
@@ -199,7 +199,8 @@ export interface RecordedPause {
   /** Undefined if the pause has no end and must be resumed. */
   readonly untilAtMs?: number;
   /**
-   * Whether the lock is paused now; false if it was resumed after this pause; undefined if this server does not know.
+   * False if the pause was lost: the lock is not paused, although no known resume ended this pause. True if the lock is
+   * paused or was resumed; undefined if this server does not know.
    */
   readonly isInForce?: boolean;
 }

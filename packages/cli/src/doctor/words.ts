@@ -32,5 +32,18 @@ export function few(items: readonly string[], most = 3): string {
 
 /** Whether an error message from the server is about missing permissions of this user. */
 export function isRefused(words: string): boolean {
-  return /\bNOPERM\b|no permissions|can't run|unknown command/i.test(words);
+  return /\bNOPERM\b|no permissions|can't run|unknown command|not (allowed|available|supported)|disabled/i.test(words);
+}
+
+/** The fix for facts that did not arrive in time. The console shows it too, so it names the whole command. */
+export const MORE_TIME = "allow more time: run holdfast doctor --for 1m";
+
+/**
+ * The fix for facts that could not be read.
+ *
+ * @param why    why not, from `NodeFacts.hidden`; undefined if they were not read because the role is unknown
+ * @param grant  the fix if the server refused the command
+ */
+export function fixFor(why: string | undefined, grant: string): string {
+  return why === undefined || isRefused(why) ? grant : MORE_TIME;
 }

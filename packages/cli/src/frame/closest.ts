@@ -1,6 +1,6 @@
 /**
- * Returns the word that takes the fewest edits from the typed one, if these are at most two; undefined otherwise. The
- * edits must also be fewer than the typed letters, because two edits turn any short word into any other.
+ * Returns the word that is the fewest edits away from the typed one; undefined if that takes more than two edits. There
+ * must also be fewer edits than typed letters, because two edits turn any two-letter word into any other.
  */
 export function closestTo(typed: string, words: readonly string[]): string | undefined {
   const [closest] = words

@@ -56,7 +56,7 @@ export function parseLine(verb: Verb, words: readonly string[]): ParsedLine {
   }
 }
 
-/** Adds the default value to flags that may stand without one, because `parseArgs` does not support such flags. */
+/** Adds the default value to flags given without one, because `parseArgs` does not support optional values. */
 function withValues({ options }: Verb, words: readonly string[]): string[] {
   return words.map((word, at) => {
     const flag = word.startsWith("--") ? word.slice(2) : "";
@@ -66,9 +66,9 @@ function withValues({ options }: Verb, words: readonly string[]): string[] {
 }
 
 /**
- * Joins a flag and a value that begins with a dash, as `--owner=-x…`. Owner ids of older versions may begin with a
+ * Joins a flag and a value that begins with a dash, as `--owner=-x…`. Owner ids of older versions can begin with a
  * dash, and `parseArgs` refuses them as a separate word. A word that is a flag of the verb is never taken as a value,
- * because then the user forgot the value.
+ * because in that case the user forgot the value.
  */
 function withDashedValues(options: Options, words: readonly string[]): string[] {
   const flags = new Map(
@@ -99,7 +99,7 @@ function refuseBareCommand(verb: Verb, words: readonly string[], options: Option
   throw usageError(`put -- before the command: ${line.map(shellWord).join(" ")}`);
 }
 
-/** Node's message for an unknown flag suggests `--`, which is wrong here. */
+/** Replaces Node's message for an unknown flag, because it suggests `--`, which is wrong here. */
 function explain(verb: Verb, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (!code?.startsWith("ERR_PARSE_ARGS")) throw error;

@@ -1,5 +1,5 @@
 /**
- * Creates a Holdfast, and the ioredis clients behind it, for the topology that the common flags select.
+ * Creates a Holdfast instance, and the ioredis clients behind it, for the topology that the common flags select.
  *
  * This module enforces its own deadlines. A client that cannot connect keeps trying until `--connect-timeout`, because
  * a server that restarts is away only for a moment. A refusal by Redis (a password, an ACL) is reported immediately.
@@ -182,9 +182,9 @@ function ready(
     };
     const whyNot = (client: Client): string => {
       if (client instanceof Cluster && isConnected.has(client) && !last.has(client))
-        return "its nodes answer, but cluster_state is not ok; look with: holdfast doctor --cluster";
+        return "its nodes reply, but cluster_state is not ok; run holdfast doctor --cluster";
       const error = last.get(client);
-      const said = error === undefined ? "no answer" : error.message || String((error as { code?: string }).code);
+      const said = error === undefined ? "no reply" : error.message || String((error as { code?: string }).code);
       return firstLineOf(redact(said));
     };
     const onAbort = (): void => end(() => reject(signal?.reason));
@@ -201,7 +201,9 @@ function ready(
     }, connectTimeoutMs);
     signal?.addEventListener("abort", onAbort);
     if (signal?.aborted) return onAbort();
-    for (const client of clients) {
+    for (const [at, client] of clients.entries()) {
+      // The servers of a quorum have a client each; a cluster or Sentinel set has one client for all its URLs.
+      const address = (clients.length === 1 ? common.urls : [common.urls[at] ?? ""]).map(redact).join(" ");
       client.once("connect", () => isConnected.add(client));
       client.once("ready", () => {
         isReady.add(client);
@@ -211,7 +213,7 @@ function ready(
         if (!(error instanceof Error)) return;
         const latest = lastOf(error);
         last.set(client, latest);
-        const final = noDatabase(latest, client) ?? refusal(latest, common);
+        const final = noDatabase(latest, client) ?? refusal(latest, address);
         if (final !== undefined) end(() => reject(final));
       };
       client.on("error", onError);
@@ -222,9 +224,9 @@ function ready(
 }
 
 /** Undefined if the error is not a refusal. */
-function refusal(error: Error, { urls }: CommonFlags): CliError | undefined {
+function refusal(error: Error, address: string): CliError | undefined {
   if (!isRefusal(error)) return undefined;
-  return new CliError(EXIT.refused, `Redis at ${urls.map(redact).join(" ")} refused: ${redact(error.message)}`);
+  return new CliError(EXIT.refused, `Redis at ${address} refused the user: ${redact(error.message)}`);
 }
 
 /** After this error the client library would silently continue in database 0. */

@@ -18,7 +18,7 @@ import { loadVerb } from "./verbs-table.js";
  * @returns the exit code; never rejects
  */
 export async function dispatch(words: readonly string[], streams: Streams, version: () => string): Promise<number> {
-  // Before the flags are parsed, look for `--verbose` in the raw words.
+  // Parsing the flags can fail, so look for `--verbose` in the raw words first.
   let isVerbose = words.includes("-v") || words.includes("--verbose");
   try {
     const [first = "help", ...rest] = verbFirst(words);

@@ -52,7 +52,7 @@ function durationOf(text: string): number | undefined {
   return Math.round(ms);
 }
 
-/** The two biggest units of a duration: `250ms`, `24s`, `3m12s`, `1h04m`, `2d03h`. Negative is `0s`. */
+/** The two biggest units of a duration: `250ms`, `24s`, `3m12s`, `1h04m`, `2d03h`. Zero or less is `0s`. */
 export function formatMs(durationMs: number): string {
   if (durationMs <= 0) return "0s";
   if (durationMs < 1_000) return `${Math.round(durationMs)}ms`;

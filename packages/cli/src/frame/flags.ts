@@ -32,7 +32,7 @@ export interface CommonFlags {
     readonly key: string | undefined;
   };
   readonly prefix: string;
-  /** If undefined, the name is made of user, host and pid. */
+  /** If undefined, the current user's name is used. */
   readonly clientName: string | undefined;
   readonly protocol: Protocol;
   readonly connectTimeoutMs: number;

@@ -26,7 +26,7 @@ Exit codes:
   65           NAME is in use as another kind, or with other permits
   69           Redis cannot be reached or the outcome is unknown, never busy
   75           the command did not run: busy, wait over, paused, already
-               done, failover grace
+               done, quiet time after a failover or restart
   77           Redis refuses the user: authentication or ACL
   123          the lock was lost while the command ran; replaces the code of
                the command

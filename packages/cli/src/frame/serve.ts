@@ -24,7 +24,7 @@ export interface ServeOptions {
  */
 export async function serve(handler: ConsoleHandler, options: ServeOptions): Promise<number> {
   const server = createServer(handler);
-  // Event streams stay open. No other request of the console takes this long.
+  // These limits apply only while a request is received, so event streams can stay open.
   server.requestTimeout = 30_000;
   server.headersTimeout = 10_000;
   const ended = untilSignal();

@@ -7,8 +7,8 @@ export interface Streams {
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * Replaces the default reaction when the reader of stdout goes away, which is to exit immediately. For verbs that
-   * hold a lock at that time.
+   * Sets what happens when the reader of stdout goes away. The default is to exit immediately, which is wrong for verbs
+   * that hold a lock at that time.
    */
   onReaderGone?(react: () => void): void;
 }

@@ -8,8 +8,8 @@ export interface OptionSpec {
   readonly short?: string;
   readonly multiple?: boolean;
   /**
-   * The value of the flag if it is given without one. A value that follows as a separate word must then begin with a
-   * digit.
+   * The value of the flag if it is given without one. For such a flag, a value in a separate word must begin with a
+   * digit or a dot.
    */
   readonly bare?: string;
 }

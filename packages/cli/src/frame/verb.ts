@@ -17,7 +17,7 @@ export interface Verb {
   /** For example `holdfast run NAME [flags] -- cmd [args]`. Has one line for each form of the verb. */
   readonly usage: string;
   /**
-   * The text that `holdfast help VERB` prints below the usage: plain text, at most 100 columns. The common flags are
+   * The text that `holdfast help VERB` prints below the usage: plain text, at most 77 columns. The common flags are
    * added automatically. A function loads the text only when it is needed.
    */
   readonly help: string | (() => Promise<string>);
@@ -28,7 +28,7 @@ export interface Verb {
    * Runs the verb.
    *
    * @returns the exit code
-   * @throws CliError  one line and a code; errors from the library become 65, 69, 75 or 77, anything else 125
+   * @throws CliError  one line and a code; errors from the library become 64, 65, 69, 75, 77 or 123, anything else 125
    */
   run(call: Call): Promise<number>;
 }

@@ -1,6 +1,6 @@
 /** Wraps lists of words in help texts. */
 
-/** The longest line of a help text. The manual page indents it by 3 columns on a terminal of 80 columns. */
+/** The longest line of a help text. The manual page indents the text by 3 columns, and the result must fit in 80. */
 export const HELP_COLUMNS = 77;
 /** The column where the descriptions of flags begin. */
 const DESCRIPTIONS_AT = 26;

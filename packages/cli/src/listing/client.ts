@@ -1,9 +1,14 @@
 import type { ClientEntry } from "holdfast/admin";
 
+/** Whether a client holds or waits for locks. A client that does neither does not update its record. */
+export function isInUse({ held, waits }: ClientEntry): boolean {
+  return held.length + waits.length > 0;
+}
+
 /**
- * Whether a client has a record but has not updated it for a minute. Without a record, the state of the client is
- * unknown.
+ * Whether a client that holds or waits has not updated its record for a minute. Without a record, the state of the
+ * client is unknown.
  */
-export function isGone({ isHeardOf, lastSeenAtMs }: ClientEntry): boolean {
-  return !isHeardOf && lastSeenAtMs !== undefined;
+export function isGone(client: ClientEntry): boolean {
+  return isInUse(client) && !client.isHeardOf && client.lastSeenAtMs !== undefined;
 }

@@ -119,7 +119,7 @@ const COLUMNS: Readonly<Record<string, LockColumn>> = {
   app: plainColumn("APP", (row) => ofEach(row, ({ clientName }) => clientName)),
   owner: plainColumn("OWNER", (row) => ofEach(row, ({ owner }) => owner)),
   since: {
-    heading: "SINCE",
+    heading: "FOR",
     cell(row) {
       const since = sinceAtMs(row);
       return since === undefined ? undefined : formatMs(row.atMs - since);

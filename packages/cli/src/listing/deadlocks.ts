@@ -29,20 +29,19 @@ export function remedyOf({ members: [victim] }: Deadlock): string {
 
 function memberLines({ holds, waits, ...who }: DeadlockMember, atMs: number): string[] {
   const facts = [
-    ...(holds.sinceAtMs === undefined ? [] : [`since ${spanOf(holds.sinceAtMs, atMs)}`]),
     `lease left ${leftText(holds.leaseLeftMs)}`,
     ...(holds.token === undefined ? [] : [`token ${holds.token}`]),
   ];
-  const waiting = waits.sinceAtMs === undefined ? "" : ` since ${spanOf(waits.sinceAtMs, atMs)}`;
   return [
     `  ${plain(whoIs({ ...who, owner: holds.owner }))}`,
-    `    holds     ${lockText(holds)}, ${facts.join(", ")}${quoted(holds.label)}`,
-    `    waits for ${lockText(waits)}${waiting}${quoted(waits.label)}`,
+    `    holds     ${lockText(holds, atMs)}, ${facts.join(", ")}${quoted(holds.label)}`,
+    `    waits for ${lockText(waits, atMs)}${quoted(waits.label)}`,
   ];
 }
 
-function lockText({ name, kind }: DeadlockClaim): string {
-  return `${plain(name)} (${kind})`;
+/** For example `stock:7 (mutex) for 3m12s`. */
+function lockText({ name, kind, sinceAtMs }: DeadlockClaim, atMs: number): string {
+  return `${plain(name)} (${kind})${sinceAtMs === undefined ? "" : ` for ${spanOf(sinceAtMs, atMs)}`}`;
 }
 
 function spanOf(sinceAtMs: number, atMs: number): string {

@@ -1,4 +1,4 @@
-/** The dialects of locks that store a time in their value, as `--protocol timestamp:DIALECT` names them. */
+/** Parses the dialect in `--protocol timestamp:DIALECT`: a foreign format of locks that store a time in their value. */
 import type { TimestampDialect } from "@holdfast/interop/timestamp";
 import { usageError } from "../frame/exit-codes.js";
 

@@ -36,8 +36,9 @@ export async function findLocks(
 }
 
 /**
- * Returns the mutex with that name, and its conditions; undefined if the topology has no conditions. @throws as
- * `lookUpConditions`
+ * Returns the mutex with that name, and its conditions; undefined if the topology has no conditions.
+ *
+ * @throws as `lookUpConditions`
  */
 export async function conditionsAt(
   holdfast: Holdfast,
@@ -47,7 +48,7 @@ export async function conditionsAt(
   return topology === "redlock" ? undefined : await lookUpConditions(holdfast, name);
 }
 
-/** Adds to the mutex the conditions that have waiters. */
+/** Adds the conditions that have waiters to the entry of the mutex. Adds that entry if it is missing. */
 export function withConditions(
   holdfast: Holdfast,
   found: readonly Found[],
@@ -109,7 +110,7 @@ export function isNamed(holder: ShownLock["holders"][number], whose: Whose): boo
   return "token" in whose ? holder.token === whose.token : holder.owner === whose.owner;
 }
 
-/** Returns the error for a name that is not in use as the required kind of Holdfast lock: a CliError with exit code 65. */
+/** Returns the CliError with exit code 65, for a name that is not in use as the required kind of Holdfast lock. */
 export function otherKindError(message: string): CliError {
   return new CliError(EXIT.otherKind, message);
 }

@@ -29,6 +29,7 @@ export function lockJson(lock: ShownLock): { readonly [key: string]: Json } {
     ...(lock.key === undefined ? {} : { key: lock.key }),
     ...(lock.unreadable === undefined ? {} : { unreadableKeys: lock.unreadable.keys }),
     ...(lock.unreadable?.reason === undefined ? {} : { unreadableReason: lock.unreadable.reason }),
+    ...(lock.unreadable?.mayBeHeld ? { mayBeHeld: true } : {}),
     ...(lock.needsTopology === undefined ? {} : { needsTopology: lock.needsTopology }),
     ...(lock.servers === undefined ? {} : { servers: lock.servers }),
     ...(lock.leader === undefined ? {} : { leader: { value: lock.leader.value, term: lock.leader.term } }),

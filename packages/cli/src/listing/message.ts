@@ -3,8 +3,9 @@ import { textOf } from "../frame/values.js";
 import type { Call } from "../frame/verb.js";
 
 /**
- * Returns the text of `-m`, which others read in messages, lists and the history. @throws CliError 64  missing, or over
- * 256 bytes
+ * Returns the text of `-m`, which others read in messages, lists and the history.
+ *
+ * @throws CliError 64  missing, or over 256 bytes
  */
 export function messageOf({ values }: Call, verb: string): string {
   const text = textOf(values, "message")?.trim();

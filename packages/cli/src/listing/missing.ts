@@ -4,30 +4,29 @@ import type { Call, Connection } from "../frame/verb.js";
 
 /** How much of the data was read. */
 export interface Extent {
-  /** The number of servers that did not answer. */
+  /** The number of servers that did not reply. */
   readonly unreachable: number;
   /** False if some data was not read. */
   readonly isComplete?: boolean;
+  /** How to read less, such as `; narrow it with PATTERN`. */
+  readonly narrower?: string;
 }
 
 /** Reports on stderr what is missing; prints nothing if the list is complete. Never rejects. */
 export async function reportMissing(
   { common, streams }: Pick<Call, "common" | "streams">,
   { nodes }: Pick<Connection, "nodes">,
-  { unreachable, isComplete = true }: Extent,
+  { unreachable, isComplete = true, narrower = "" }: Extent,
 ): Promise<void> {
-  if (!isComplete) notify(streams, common, "there is too much to read, so the list is incomplete");
+  if (!isComplete) notify(streams, common, `stopped after 100,000 locks, so the list is incomplete${narrower}`);
   if (unreachable === 0) return;
   const silent = await silentAmong(nodes());
   const which = silent.length === 0 ? "" : ` (${silent.join(", ")})`;
-  const silence =
-    unreachable === 1
-      ? `1 server did not answer${which}: what is on it`
-      : `${unreachable} servers did not answer${which}: what is on them`;
-  notify(streams, common, `${silence} is missing from the list`);
+  const [servers, their] = unreachable === 1 ? ["1 server", "its"] : [`${unreachable} servers`, "their"];
+  notify(streams, common, `${servers} did not reply${which}: ${their} locks are missing from the list`);
 }
 
-/** Pings each server, because a list contains only the number of silent servers. Takes at most `--command-timeout`. */
+/** Pings each server to find the silent ones, because a list only counts them. Takes at most `--command-timeout`. */
 async function silentAmong(nodes: ReturnType<Connection["nodes"]>): Promise<string[]> {
   const asked = await Promise.allSettled(nodes.map((node) => node.ping()));
   return nodes.flatMap(({ options: { host, port } }, i) =>

@@ -8,8 +8,9 @@ export function onlyNative(verb: string, { protocol }: Pick<CommonFlags, "protoc
 }
 
 /**
- * Refuses `--redlock`, for verbs that need an order of grants, which independent servers do not have. @throws CliError
- * 64
+ * Refuses `--redlock`, for verbs that need an order of grants, which independent servers do not have.
+ *
+ * @throws CliError 64
  */
 export function notOnRedlock(verb: string, { topology }: Pick<CommonFlags, "topology">, whyAndWhatElse: string): void {
   if (topology === "redlock") throw usageError(`${verb} does not work with --redlock: ${whyAndWhatElse}`);

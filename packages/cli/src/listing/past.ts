@@ -16,7 +16,7 @@ import { clientIdOf } from "./people.js";
 
 export type { HistoryEntry } from "holdfast/admin";
 
-/** Returns past events, newest first. Holds that still run are not included, because the lock itself shows them. */
+/** Returns past events, newest first. Current holds are not included, because the lock itself shows them. */
 export async function pastOf(holdfast: Holdfast, options: ReadHistoryOptions): Promise<readonly HistoryEntry[]> {
   return await readHistory(holdfast, { outcome: PAST_OUTCOMES, ...options });
 }
@@ -25,8 +25,9 @@ export async function pastOf(holdfast: Holdfast, options: ReadHistoryOptions): P
 export const PAST_OUTCOMES = ["released", "lost", "expired", "forced", "skipped", "paused", "resumed"] as const;
 
 /**
- * Records what this process does with its locks from now on. @returns a function that stops the recording, and resolves
- * when all events are written or dropped
+ * Records what this process does with its locks from now on.
+ *
+ * @returns a function that stops the recording, and resolves when all events are written or dropped
  */
 export function recordOwn(holdfast: Holdfast): () => Promise<void> {
   const recording = recordHistory(holdfast);
@@ -47,7 +48,7 @@ export async function recordDeed(holdfast: Holdfast, event: HistoryEvent): Promi
   }
 }
 
-/** How often the leader of an election changed; undefined if no client recorded it. */
+/** How many times the leader of an election changed; undefined if no client recorded it. */
 export async function transitionsOf(holdfast: Holdfast, name: string, sinceMs: number): Promise<number | undefined> {
   const entries = await readHistory(holdfast, { name, sinceMs, limit: 10_000 });
   const terms = new Set(entries.filter(({ kind }) => kind === "election").map(({ token }) => token));

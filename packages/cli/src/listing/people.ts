@@ -1,13 +1,13 @@
 /**
- * Describes holders and operators in a few words, as far as they are known. The result may be hostile text, so it must
- * be escaped where it is printed.
+ * Describes holders and operators in a few words, as far as they are known. The result can contain hostile text, so
+ * escape it before you print it.
  */
 import { hostname, userInfo } from "node:os";
 import type { Holder, WaitingClaim } from "holdfast";
 
 /**
- * A holder or waiter, as an operator wants to see it: `ci-7/4211 api`; the client's id if its record is gone; or the
- * value that a foreign client wrote.
+ * Names a holder or waiter for an operator: `ci-7/4211 api`; the client's id if its record is gone; or the value that a
+ * foreign client wrote.
  */
 export function whoIs({
   host,

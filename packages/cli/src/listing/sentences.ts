@@ -1,4 +1,4 @@
-/** Sentences about the state of a lock. They quote hostile text, which is escaped here. */
+/** Sentences about the state of a lock. They can quote hostile text, which is escaped here. */
 
 import { plain } from "@holdfast/console/text";
 import type { Holder, Pause } from "holdfast";
@@ -17,16 +17,16 @@ export function topologySentence({ needsTopology }: Pick<ShownLock, "needsTopolo
   return undefined;
 }
 
-/** Returns `: "release 4.2"`, or nothing without a label. */
+/** Returns `: "release 4.2"`, or an empty string if there is no label. */
 export function quoted(label: string | undefined): string {
   return label === undefined || label === "" ? "" : `: "${plain(label)}"`;
 }
 
-/** For example `ci-7/4211 api since 3m12s, lease left 24s, token 1795198449998240: "release 4.2"`. */
+/** For example `ci-7/4211 api for 3m12s, lease left 24s, token 1795198449998240: "release 4.2"`. */
 export function holderSentence(holder: Holder & { readonly goneSinceAtMs?: number | undefined }, atMs: number): string {
   const { sinceAtMs, leaseLeftMs, token, label, goneSinceAtMs: gone } = holder;
   const facts = [
-    `${plain(whoIs(holder))}${sinceAtMs === undefined ? "" : ` since ${formatMs(atMs - sinceAtMs)}`}`,
+    `${plain(whoIs(holder))}${sinceAtMs === undefined ? "" : ` for ${formatMs(atMs - sinceAtMs)}`}`,
     `lease left ${leftText(leaseLeftMs)}`,
     ...(token === undefined ? [] : [`token ${token}`]),
     ...(gone === undefined ? [] : [`gone for ${formatMs(Math.max(0, atMs - gone))}`]),
@@ -34,9 +34,10 @@ export function holderSentence(holder: Holder & { readonly goneSinceAtMs?: numbe
   return facts.join(", ") + quoted(label);
 }
 
-/** For example `ana@ops-1 since 1h04m, until 2026-11-22 18:00:00Z (2h10m): "db maintenance"`. */
+/** For example `ana@ops-1 since 2026-11-22 14:46:00Z (1h04m ago), until 2026-11-22 18:00:00Z (2h10m): "new disk"`. */
 export function pauseSentence({ by, sinceAtMs, untilAtMs, label }: Pause, atMs: number): string {
-  return `${plain(by)} since ${formatMs(atMs - sinceAtMs)}, ${untilText(untilAtMs, atMs)}${quoted(label)}`;
+  const since = `since ${formatInstant(sinceAtMs)} (${formatMs(atMs - sinceAtMs)} ago)`;
+  return `${plain(by)} ${since}, ${untilText(untilAtMs, atMs)}${quoted(label)}`;
 }
 
 /** `until 2026-11-22 18:00:00Z (2h10m)`, or `until you resume it`. */

@@ -33,7 +33,7 @@ export function fitted<Row>(columns: readonly Column<Row>[], width: number | und
   });
 }
 
-/** Cuts the line to `cells` cells. The last cell is `…` if anything was cut off. Colors are kept and closed. */
+/** Cuts the line to `cells` cells. The last cell is `…` if anything was cut off, and the colors are reset after it. */
 export function clip(line: string, cells: number): string {
   // Nearly every line is plain ASCII and fits, so handle that case first.
   if (line.length <= cells && /^[ -~]*$/.test(line)) return line;

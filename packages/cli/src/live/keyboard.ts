@@ -43,7 +43,7 @@ export function readKeys(stdin: Streams["stdin"], onKey: (key: Key) => void, onG
   };
 }
 
-/** Splits terminal input into keys. It contains several keys if the user pastes text. */
+/** Splits terminal input into keys. Pasted text contains several keys. */
 export function keysOf(data: string): Key[] {
   const typed = data.replace(SEQUENCE, "");
   return Array.from(typed).flatMap(

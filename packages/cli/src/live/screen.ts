@@ -1,5 +1,5 @@
 /**
- * A full-screen view on a terminal that is redrawn repeatedly.
+ * A full-screen terminal view that is redrawn repeatedly.
  *
  * Each redraw is a single write. It overwrites line by line and clears only the rest of each line, so the view does not
  * flicker. The previous content of the terminal is restored at the end.

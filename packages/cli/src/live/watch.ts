@@ -1,4 +1,4 @@
-/** `--watch`: repeats a reading. A terminal shows each result in place; other outputs get one after the other. */
+/** `--watch`: reads repeatedly. On a terminal, each result replaces the last; other outputs get all of them in turn. */
 
 import { plain, redact } from "@holdfast/console/text";
 import { sleep } from "../frame/durations.js";
@@ -20,7 +20,7 @@ export interface View {
 export const USUAL_WATCH = "2s";
 
 /**
- * Reads every `intervalMs` until INT, TERM, HUP or QUIT. An unreachable Redis is reported once, and then tried again.
+ * Reads every `intervalMs` until INT, TERM, HUP or QUIT. If Redis is unreachable, reports that once and keeps trying.
  *
  * @returns the exit code
  * @throws the first error of `read`, and later every error except an unreachable Redis
@@ -82,7 +82,7 @@ function shower({ common, streams }: Call): Shower {
     picture(next) {
       const isAway = next instanceof CliError;
       if (!isAway) last = next.lines;
-      const head = isAway ? `holdfast: asking again: ${plain(redact(next.message))}` : formatInstant(Date.now());
+      const head = isAway ? `holdfast: retrying: ${plain(redact(next.message))}` : formatInstant(Date.now());
       screen.draw([head, "", ...last]);
     },
     close: () => screen.close(),

@@ -1,6 +1,6 @@
 /**
- * Prints help and the version from texts that were generated when the package was built. frame/dispatch.ts prints the
- * same texts, but only after the whole command is loaded, which takes longer.
+ * Answers requests for help and the version with texts that were generated when the package was built.
+ * frame/dispatch.ts prints the same texts, but only after the whole command is loaded, which takes longer.
  */
 
 /** The texts, which scripts/pack.mjs writes next to the command. */

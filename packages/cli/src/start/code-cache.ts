@@ -28,8 +28,8 @@ import type { Script } from "node:vm";
 
 const DIGEST_BYTES = 32; // of SHA-256
 /**
- * V8 discards compiled functions that are unused for long. After a longer run they would be missing from the cache for
- * good.
+ * V8 discards compiled functions that have not been used for a while. After a longer run, they would be missing from
+ * the cache permanently.
  */
 const LONGEST_LIFE_MS = 60_000;
 /** The next run of the command may be by another user, who must be able to read the cache. */

@@ -32,8 +32,8 @@ function isPrinted(text: string): boolean {
     while (at < bytes.length) at += writeSync(1, bytes, at);
   } catch {
     if (at === 0) return false;
-    // A pipe that is nearly full accepts only a part. Printing again would repeat that part, so wait here to write the
-    // rest.
+    // A pipe that is nearly full accepts only part of the text. Printing again would repeat that part, so write
+    // only the rest here, with a stream that can wait.
     new ProcessStreams().stdout.write(bytes.subarray(at));
   }
   return true;

@@ -6,8 +6,8 @@ const CLOCK = /^(\d{1,2}):(\d{2})$/;
 const ISO = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 
 /**
- * Parses a time in the future: `18:30` (the next one, local time), `2026-11-23`, or `2026-11-23T18:30` with `Z` or an
- * offset if it is not local.
+ * Parses a time in the future: `18:30` (the next one, local time), `2026-11-23` (midnight UTC), or `2026-11-23T18:30`,
+ * which is local unless `Z` or an offset follows.
  *
  * @param flag  for the message, as the user typed it
  * @returns ms since 1970

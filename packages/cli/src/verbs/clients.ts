@@ -6,7 +6,7 @@ import { EXIT, usageError } from "../frame/exit-codes.js";
 import { type Column, jsonLine, notify, paintFor, table } from "../frame/output.js";
 import { isGiven } from "../frame/values.js";
 import type { Verb } from "../frame/verb.js";
-import { isGone } from "../listing/client.js";
+import { isGone, isInUse } from "../listing/client.js";
 import { reportMissing } from "../listing/missing.js";
 import { onlyNative } from "../listing/native.js";
 import { serverNowMs } from "../listing/server-time.js";
@@ -23,6 +23,9 @@ so for a minute, it has crashed or is disconnected. Its STATE is then "gone",
 and its locks stay held until their leases end. To release all of them now:
 holdfast release --client ID
 
+"idle" means that a client neither holds nor waits, so it does not update its
+record. "unknown" means that a client holds or waits, but has no record.
+
 Exit code 0. --json: {"v":1,"clients":[…]}.`;
 
 interface Row {
@@ -33,6 +36,13 @@ interface Row {
 const since = (at: number | undefined, { atMs }: Row): string | undefined =>
   at === undefined ? undefined : formatMs(Math.max(0, atMs - at));
 
+function stateOf(row: Row): string {
+  const { client } = row;
+  if (!isInUse(client)) return "idle";
+  if (isGone(client)) return `gone for ${since(client.lastSeenAtMs, row)}`;
+  return client.isHeardOf ? "alive" : "unknown";
+}
+
 const COLUMNS: readonly Column<Row>[] = [
   { heading: "ID", cell: ({ client }) => client.clientId },
   { heading: "HOST", cell: ({ client }) => client.host },
@@ -41,7 +51,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { heading: "UPTIME", cell: (row) => since(row.client.sinceAtMs, row) },
   {
     heading: "STATE",
-    cell: (row) => (isGone(row.client) ? `gone for ${since(row.client.lastSeenAtMs, row)}` : "alive"),
+    cell: stateOf,
     style: ({ client }) => (isGone(client) ? "red" : undefined),
   },
   { heading: "HELD", cell: ({ client }) => String(client.held.length) },
@@ -65,7 +75,7 @@ export const clientsVerb: Verb = {
       const all = await clients(connection.holdfast, { locks });
       const atMs = await serverNowMs(connection);
       await reportMissing(call, connection, extent);
-      const shown = isGiven(values, "gone") ? all.filter((client) => isGone(client) && hasClaims(client)) : all;
+      const shown = isGiven(values, "gone") ? all.filter(isGone) : all;
       if (common.isJson) streams.stdout.write(jsonLine({ clients: shown.map(clientJson) }));
       else {
         const rows = shown.map((client) => ({ client, atMs }));
@@ -86,10 +96,6 @@ export const clientsVerb: Verb = {
     }
   },
 };
-
-function hasClaims({ held, waits }: ClientEntry): boolean {
-  return held.length + waits.length > 0;
-}
 
 function byName(one: { readonly name: string }, other: { readonly name: string }): number {
   return one.name < other.name ? -1 : 1;

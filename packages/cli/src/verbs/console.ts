@@ -1,4 +1,4 @@
-/** `holdfast console`: serves the web console on a separate port. */
+/** `holdfast console`: serves the web console. */
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import type { ActionName, ConsoleSettings } from "@holdfast/console";
@@ -27,7 +27,7 @@ starts anyway, shows the error, and recovers by itself.
       --host H            address to bind to (127.0.0.1); any other requires
                           --token
       --allow A,…         permitted actions: release, pause, resume, resize,
-                          resign, resolve. Others have no route
+                          resign, resolve. All other actions are refused
       --token T           for sign-in, and for scripts as Authorization:
                           Bearer; at least 16 characters. Prefer
                           HOLDFAST_CONSOLE_TOKEN, because ps shows flags.
@@ -42,8 +42,8 @@ starts anyway, shows the error, and recovers by itself.
       --no-retry          exit with 69 if Redis cannot be reached at start
       --redact W,…        hide these: label, value
 
-Each flag has a variable, HOLDFAST_CONSOLE_<FLAG>; the flag wins. INT or TERM
-ends the console.`,
+Each flag except --no-open has a variable, HOLDFAST_CONSOLE_<FLAG>; the flag
+wins. INT or TERM ends the console.`,
   options: {
     port: { type: "string", short: "p" },
     host: { type: "string" },
@@ -78,8 +78,9 @@ ends the console.`,
           if (common.isJson)
             streams.stdout.write(jsonLine({ url, ...(flags.isTokenOurs ? { token: flags.token } : {}) }));
           else streams.stdout.write(`${url}${flags.isTokenOurs ? `#token=${flags.token}` : ""}\n`);
-          const may = flags.settings.allow?.length ? `may ${flags.settings.allow.join(", ")}` : "read-only";
-          notify(streams, common, `console of ${shown}, ${may}. Ctrl-C ends it.`);
+          const { allow = [] } = flags.settings;
+          const may = allow.length > 0 ? `allowed actions: ${allow.join(", ")}` : "read-only";
+          notify(streams, common, `console for ${shown}; ${may}. Press Ctrl-C to stop.`);
           return flags.isTokenOurs ? `${url}#token=${flags.token}` : url;
         },
       });
@@ -94,7 +95,7 @@ interface ConsoleFlags {
   readonly host: string;
   readonly port: number;
   readonly token: string;
-  /** Whether the token was generated here, so that it must be printed. */
+  /** Whether the token was generated here and therefore must be printed. */
   readonly isTokenOurs: boolean;
   readonly isOpened: boolean;
   readonly isRetried: boolean;

@@ -78,7 +78,7 @@ export const demo: Verb = {
   },
 };
 
-/** Prints the story on stdout; with `--json` on stderr, because stdout is for the summary. */
+/** Returns a function that prints the story on stdout. With `--json` on stderr, because stdout is for the summary. */
 function storyteller({ streams, common }: Call): (line: string) => void {
   if (common.isQuiet) return () => {};
   const out = common.isJson ? streams.stderr : streams.stdout;
@@ -128,7 +128,7 @@ async function playOnRedis(call: Call, facts: Omit<Play, "hire">): Promise<PlayS
     if (!(await takePrefix(client, connection.nodes(), 2 * facts.forMs + MARKER_SPARE_MS))) {
       throw new CliError(
         EXIT.no,
-        `${connection.address} has keys that begin with ${PREFIX}: another demo runs, or one was killed; nothing was changed. Remove them if they are not needed`,
+        `another demo is running, or one was killed. Nothing was changed. To remove its keys, run redis-cli --scan --pattern '${PREFIX}:*' | xargs redis-cli unlink`,
       );
     }
     facts.say(`Each worker is a process, on ${connection.address}.`);

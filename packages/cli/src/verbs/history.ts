@@ -10,7 +10,7 @@ import { historyColumns, historyJson, PAST_OUTCOMES } from "../listing/past.js";
 
 const HELP = `
 Shows who held a lock, how long they waited for it and held it, and how it
-ended; newest first. run, elect, pauses and forced releases are always
+ended; newest first. run, elect, pauses and force-releases are always
 recorded. Programs are recorded if they call recordHistory.
 
   NAME                    only this lock

@@ -1,4 +1,4 @@
-/** `holdfast pause`: prevents grants of a lock during maintenance of what it protects. */
+/** `holdfast pause`: stops grants of a lock, for maintenance of the resource that it protects. */
 
 import { plain, redact, shellWord, unreadableSentence } from "@holdfast/console/text";
 import type { Holdfast } from "holdfast";
@@ -17,9 +17,9 @@ import { serverNowMs } from "../listing/server-time.js";
 import { endOf } from "../text/instants.js";
 
 const HELP = `
-Stops grants of a lock until you resume it. The present holder continues and
+Stops grants of a lock until you resume it. The current holder continues and
 can renew. New requests are refused immediately with your message (run exits
-with 75), unless they wait through pauses. Present waiters keep their place.
+with 75), unless they wait through pauses. Current waiters keep their place.
 
   -m, --message WHY       required: shown in refusals, lists and the history
       --for D             ends by itself after D
@@ -92,9 +92,10 @@ export const pause: Verb = {
         );
       } else {
         const who = pauseSentence(standing, Math.max(atMs, standing.sinceAtMs));
-        const lines = [`${plain(name)} (${kind}) is ${isNew ? "paused" : "paused already"} by ${who}`];
+        const lines = [`${plain(name)} (${kind}) is ${isNew ? "paused" : "already paused"} by ${who}`];
         for (const holder of holders) lines.push(`  still held by ${holderSentence(holder, atMs)}`);
-        if (waiterCount > 0) lines.push(`  ${waiterCount} waiting keep their places`);
+        if (waiterCount === 1) lines.push("  1 waiter keeps its place");
+        else if (waiterCount > 1) lines.push(`  ${waiterCount} waiters keep their places`);
         streams.stdout.write(`${lines.join("\n")}\n`);
       }
       return isNew ? EXIT.done : EXIT.no;
@@ -105,8 +106,8 @@ export const pause: Verb = {
 };
 
 /**
- * Returns the command that has the same effect on independent servers while it runs. It names the servers of this call
- * without their passwords.
+ * Returns the command that acts like a pause on independent servers for as long as it runs. It contains the URLs of
+ * this call without their passwords.
  */
 function holdInstead({ values }: Call, name: string): string {
   const servers = textsOf(values, "redis").map((url) => ` -r ${shellWord(redact(url))}`);

@@ -64,9 +64,7 @@ export async function releaseClient(call: Call, clientId: string, reason: string
     }
     preview(call, client, holds, atMs);
     if (!isGone(client) && !isGiven(values, "force")) {
-      throw usageError(
-        `${plain(clientId)} is not gone: it may be working under these locks. Stop that process, or add --force`,
-      );
+      throw usageError(`${plain(clientId)} ${whyKept(client)}, or add --force`);
     }
     if (!(await isAgreed(call, holds.length))) {
       report(call, [], "nothing was released");
@@ -142,6 +140,13 @@ async function releaseAll(
     if (trouble !== undefined) notify(streams, common, trouble);
   }
   return outcomes;
+}
+
+/** Why the locks of a client that is not gone are not released without `--force`. */
+function whyKept({ lastSeenAtMs }: ClientEntry): string {
+  return lastSeenAtMs === undefined
+    ? "has no record, so it is not known to be gone. Check that its process has ended"
+    : "is alive and may still be using these locks. Stop its process first";
 }
 
 function counted(count: number): string {

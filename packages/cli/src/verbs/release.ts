@@ -1,11 +1,12 @@
 /**
- * `holdfast release`: force-releases a lock from one holder, which you name or which `--force` reads first, and never from
- * the next one; or all locks of a client.
+ * `holdfast release`: force-releases a lock from one holder, and never from the next one. You name the holder, or
+ * `--force` looks it up. `--client` releases all locks of a client.
  */
 
 import { plain, unreadableSentence } from "@holdfast/console/text";
 import type { Holder } from "holdfast";
 import { CliError, EXIT, usageError } from "../frame/exit-codes.js";
+import type { CommonFlags } from "../frame/flags.js";
 import { jsonLine, notify } from "../frame/output.js";
 import { isGiven, nameOf, textOf, wholeOf } from "../frame/values.js";
 import type { Call, Connection, Verb } from "../frame/verb.js";
@@ -25,10 +26,11 @@ holder.
 
       --token T           from the holder with this fencing token
       --owner ID          from the holder with this owner id
-      --force             from the present holder: shows it and asks
+      --force             from the current holder: shows it and asks
       --client ID         every lock of a client that is gone (see holdfast
                           clients): shows them and asks for their number.
-                          With --force also of a client that is not gone
+                          With --force also of a client that is alive or has
+                          no record
       --yes               do not ask; still releases only from the holder
                           that it has read
   -m, --message WHY       required: for the history and the victim's error
@@ -161,11 +163,12 @@ async function take(
   const known = new Set(before.flatMap(({ entry }) => entry.holders.map(({ owner }) => owner)));
   const next = holders.find(({ owner }) => !known.has(owner));
   const had = holder === undefined ? "its holder" : holderSentence(holder, atMs);
-  report(call, { released: true, holder, next }, `released ${plain(name)} from ${had}; ${nextText(next, after)}`);
+  const then = nextText(next, after, call.common);
+  report(call, { released: true, holder, next }, `released ${plain(name)} from ${had}${then}`);
   return EXIT.done;
 }
 
-/** Tries to release each use of the name, because the holder may have acquired the lock since it was read. */
+/** Tries to release each use of the name, because the holder may have acquired the lock after the lookup. */
 async function releaseFirst(
   found: readonly Found[],
   options: Whose & { readonly reason: string; readonly by: string },
@@ -205,11 +208,14 @@ async function publishForced(
   if (trouble !== undefined) notify(streams, common, trouble);
 }
 
-function nextText(next: Holder | undefined, after: readonly Found[]): string {
-  if (next !== undefined) return `next is ${plain(whoIs(next))}${tokenText(next)}`;
-  if (after.some(({ entry }) => entry.unreadable !== undefined)) return "whether it is held again is unknown";
-  const isPaused = after.some(({ entry }) => entry.pause !== undefined);
-  return isPaused ? "it is paused, so it is not granted" : "no client waits";
+function nextText(next: Holder | undefined, after: readonly Found[], { topology, protocol }: CommonFlags): string {
+  if (next !== undefined) return `; next is ${plain(whoIs(next))}${tokenText(next)}`;
+  if (after.some(({ entry }) => entry.unreadable !== undefined)) return "; whether it is held again is unknown";
+  if (after.some(({ entry }) => entry.pause !== undefined)) return "; it is paused, so it is not granted";
+  const waiters = after.reduce((sum, { entry }) => sum + entry.waiterCount, 0);
+  if (waiters > 0) return waiters === 1 ? "; 1 client is still waiting" : `; ${waiters} clients are still waiting`;
+  // The servers of a Redlock and other formats do not show all waiters.
+  return topology === "redlock" || protocol.format !== "native" ? "" : "; no waiters";
 }
 
 function tokenText({ token }: Holder): string {

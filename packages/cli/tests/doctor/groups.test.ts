@@ -62,7 +62,7 @@ test("a server of a quorum that does not reply is a warning, and the others are 
   const findings = await examined([at(one.port), at(gone.port), at(two.port)], ["role", "eviction"], {
     topology: "redlock",
   });
-  expect(said(findings, "role", `127.0.0.1:${gone.port}`)).toMatch(/^warning: no answer: .*ECONNREFUSED/);
+  expect(said(findings, "role", `127.0.0.1:${gone.port}`)).toMatch(/^warning: no reply: .*ECONNREFUSED/);
   expect(said(findings, "eviction", `127.0.0.1:${two.port}`)).toMatch(/^ok/);
   expect(said(findings, "eviction", `127.0.0.1:${gone.port}`)).toMatch(/^skipped/);
 });
@@ -78,7 +78,7 @@ test("a promoted server is quiet for as long as the library says, and the doctor
     await vi.waitFor(async () => expect(await two.command("EXISTS", "hf:lineage")).toBe(1), 20_000);
     await two.command("REPLICAOF", "NO", "ONE");
     expect(await grace()).toMatch(
-      /^warning: was promoted since locks were last granted; no program has sent it a request yet/,
+      /^warning: has been promoted since it last granted locks; no program has sent it a request yet/,
     );
     expect(await grace()).toMatch(/no program has sent it a request yet/);
     const refusal = await holdfasts[1]

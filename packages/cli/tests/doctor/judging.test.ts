@@ -56,7 +56,7 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
     { info: { maxmemory_policy: "allkeys-lru", maxmemory: "0" } },
     "info: maxmemory-policy allkeys-lru, no maxmemory",
   ],
-  ["memory", "four fifths full", { info: { used_memory: "81000000" } }, "warning: 81 MB of 100 MB used, 81 %"],
+  ["memory", "four fifths full", { info: { used_memory: "81000000" } }, "warning: 81 MB of 100 MB used, 81%"],
   ["memory", "full", { info: { used_memory: "96000000" } }, "critical: 96 MB of 100 MB"],
   ["memory", "no limit", { info: { maxmemory: "0" } }, "ok: no maxmemory"],
   [
@@ -101,14 +101,14 @@ const ON_REDIS_7: readonly (readonly [string, string, Otherwise, string])[] = [
     "ok: replica of",
   ],
   ["role", "a server that is loading its data", { info: { loading: "1" } }, "warning: it is still reading"],
-  ["role", "no reply", { unreachable: "connect ECONNREFUSED" }, "critical: no answer: connect ECONNREFUSED"],
+  ["role", "no reply", { unreachable: "connect ECONNREFUSED" }, "critical: no reply: connect ECONNREFUSED"],
   [
     "role",
     "no reply from a server of a quorum",
     { unreachable: "ECONNREFUSED", topology: "redlock" },
-    "warning: no answer",
+    "warning: no reply",
   ],
-  ["role", "no reply from a replica", { unreachable: "ECONNREFUSED", isGiven: false }, "warning: no answer"],
+  ["role", "no reply from a replica", { unreachable: "ECONNREFUSED", isGiven: false }, "warning: no reply"],
   ["replicas", "none", {}, "info: no replicas"],
   ["replicas", "none for a server of a quorum", { topology: "redlock" }, "ok: no replicas"],
   ["replicas", "no minimum", { info: { connected_slaves: "1" } }, "warning: 1 replica, min-replicas-to-write 0"],
@@ -379,6 +379,48 @@ test("the printed command gives that user all permissions for the prefix, also i
   expect(fixOf("cluster", "Redis 6.2")).toMatch(/ \+subscribe .* \+pubsub\|shardnumsub \+cluster\|myid .*\|setinfo /);
 });
 
+test.each([
+  ["clock", "clock-skew", "grant TIME to this user"],
+  ["clock", "clock-runs", "grant TIME to this user"],
+  ["latency", "latency", "grant TIME to this user"],
+  ["slow", "busy", "grant SLOWLOG GET to this user, or look at the service's own charts"],
+  ["keys", "client-timeouts", "grant SCAN to this user"],
+  ["keys", "shared", "grant SCAN to this user"],
+  ["keys", "leftovers", "grant SCAN to this user"],
+  ["cluster", "cluster", "grant CLUSTER INFO to this user"],
+])(
+  "if %s arrive too late, %s asks for more time, and for a permission only if the server refused",
+  (fact, id, grant) => {
+    const fixFor = (why: string): string[] => {
+      const unread = { topology: "cluster", [fact]: undefined as never, hidden: new Map([[fact, why]]) } as const;
+      const findings = judge([facts("Redis 7.2", unread)], { checks: CHECKS.filter((check) => check.id === id) });
+      return findings.map(({ status, measured, fix }) => `${status}: ${measured.includes(why)}: ${fix}`);
+    };
+    expect(fixFor("no reply within 5s")).toEqual(["unknown: true: allow more time: run holdfast doctor --for 1m"]);
+    expect(fixFor("Command timed out")).toEqual(["unknown: true: allow more time: run holdfast doctor --for 1m"]);
+    expect(fixFor("NOPERM this user has no permissions")).toEqual([`unknown: true: ${grant}`]);
+  },
+);
+
+test("the fix for deadlocks that were not found in time is more time", () => {
+  const checks = CHECKS.filter(({ id }) => id === "deadlocks");
+  const fixFor = (error: string): string[] =>
+    judge([facts("Redis 7.2")], { checks, deadlocks: { error } }).map(({ fix }) => fix);
+  expect(fixFor("no reply within 5s")).toEqual(["allow more time: run holdfast doctor --for 1m"]);
+  expect(fixFor("NOPERM no permissions")).toEqual(["grant SCAN and EVALSHA to this user"]);
+});
+
+test("the command that permits lists and the history contains only what is missing", () => {
+  const fixFor = (...missing: readonly string[]): string[] => {
+    const lacking = facts("Redis 7.2", { permissions: { missing, forbidden: [], untried: new Map() } });
+    return judge([lacking], { checks: CHECKS.filter(({ id }) => id === "acl") }).map(({ fix }) => fix);
+  };
+  expect(fixFor("+eval")).toEqual(["nothing to do, unless another library needs EVAL"]);
+  expect(fixFor("+xadd", "+eval")).toEqual([
+    "nothing to do for locks; for lists and the history: ACL SETUSER locks +xadd",
+  ]);
+});
+
 test("grace: a quiet server is reported with the remaining time", () => {
   const lineage = facts("Redis 7.2").lineage as NonNullable<NodeFacts["lineage"]>;
   const { nowMs, run } = lineage;
@@ -389,7 +431,7 @@ test("grace: a quiet server is reported with the remaining time", () => {
   expect(with_({ marker: { ...pending, sinceMs: nowMs + 60_000 } })[0]).toMatch(/^warning: quiet for 30s more/);
   expect(with_({ marker: { ...pending, sinceMs: nowMs - 31_000 } })[0]).toMatch(/^ok/);
   expect(with_({ marker: { run: "other", sinceMs: 0, longestMs: 30_000 } })[0]).toMatch(
-    /^warning: was started .* no program has sent/,
+    /^warning: has been restarted \(.* ago\) since it last granted locks; no program has sent/,
   );
   const ofQuorum = (marker: object): string =>
     verdicts("grace", facts("Redis 7.2", { topology: "redlock", lineage: { ...lineage, marker } as never }))[0] ?? "";
@@ -523,12 +565,15 @@ test("leftovers are reported by type; a waiter counts as gone only if no node ha
   expect(of({ withoutExpiry: ["hf:mutex:{a}"] })[0]).toBe("warning: 1 key without an expiry: hf:mutex:{a}");
   expect(of({ strange: ["hf:queue:1"] })[0]).toBe("warning: 1 key of unknown kind or form: hf:queue:1");
   const waiting = ["hf:mutex:{a}:queue: ReH8GUZ6AOmR69do/7/30000/1"];
-  expect(of({ waiting })[0]).toMatch(/^warning: 1 waiting claim without a client/);
+  expect(of({ waiting })[0]).toMatch(/^warning: 1 queued waiter whose client is gone: /);
+  expect(of({ waiting: [...waiting, ...waiting] })[0]).toMatch(/^warning: 2 queued waiters whose clients are gone: /);
   expect(of({ waiting, clients: ["ReH8GUZ6AOmR69do"] })[0]).toMatch(/^ok/);
   const elsewhere = facts("Redis 7.2", { node: "10.0.0.6:6379", keys: { ...keys, clients: ["ReH8GUZ6AOmR69do"] } });
   expect(of({ waiting }, [elsewhere])[0]).toMatch(/^ok/);
-  expect(of({ isComplete: false, total: 4_000_000 })[0]).toMatch(/^unknown: .*10 of 4000000 keys/);
+  expect(of({ isComplete: false, total: 4_000_000 })[0]).toMatch(
+    /^unknown: nothing left over under the prefix hf; examined 10 of 4000000 keys$/,
+  );
   expect(
     verdicts("shared", facts("Redis 7.2", { keys: { ...keys, others: [["cache:*", 7]] }, flushers: ["default"] })),
-  ).toEqual(["info: other keys: cache:* (7); may empty it: default"]);
+  ).toEqual(["info: other keys: cache:* (7); users who can empty it: default"]);
 });

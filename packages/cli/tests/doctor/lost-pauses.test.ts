@@ -115,7 +115,9 @@ test("an expired pause is not reported; a lost one is reported with its end and 
   const [finding] = await found();
   const until = new Date(untilAtMs).toISOString();
   expect(finding?.measured).toContain(` until ${until.slice(0, 19).replace("T", " ")}Z, and is no longer`);
-  expect(finding?.fix).toContain(`holdfast pause 'it'\\''s long' -m 'db maintenance' --until ${until}, if`);
+  expect(finding?.fix).toContain(
+    `if the maintenance continues, run holdfast pause 'it'\\''s long' -m 'db maintenance' --until ${until}; if`,
+  );
   expect(finding?.risk).toMatch(/failover.*lost the pause/);
 });
 

@@ -105,7 +105,7 @@ test("memory that is almost full is found", async () => {
   const used = Number(/used_memory:(\d+)/.exec(String(await unwell.command("INFO", "memory")))?.[1]);
   await unwell.command("CONFIG", "SET", "maxmemory", Math.round(used * 1.1));
   expect(said(await examined([at(unwell.port)], ["memory"]), "memory", `127.0.0.1:${unwell.port}`)).toMatch(
-    /^(warning|critical): .* (8[1-9]|9\d|1\d\d) %$/,
+    /^(warning|critical): .* (8[1-9]|9\d|1\d\d)%$/,
   );
   await unwell.command("CONFIG", "SET", "maxmemory", "100mb");
 });
@@ -162,7 +162,7 @@ test("a replica that has stopped is reported as late and without a reply", async
     expect(said(findings, "replica-lag", `127.0.0.1:${unwell.port}`)).toMatch(
       new RegExp(`^warning: 127.0.0.1:${port} .* and \\d+ s behind`),
     );
-    expect(said(findings, "role", `127.0.0.1:${port}`)).toMatch(/^warning: no answer/);
+    expect(said(findings, "role", `127.0.0.1:${port}`)).toMatch(/^warning: no reply/);
     expect(said(findings, "replica-lag", `127.0.0.1:${port}`)).toMatch(/^skipped/);
   } finally {
     replica.resume();
@@ -245,7 +245,7 @@ test("leftover keys and names with several kinds are found, and locks in use are
     expect(told).toContain("warning: 1 key without an expiry: hf:mutex:{stuck}");
     expect(told).toMatch(/warning: 2 keys of unknown kind or form: .*hf:(jobs:1|mutex:\{foreign\})/);
     expect(told).toContain(
-      "warning: 1 waiting claim without a client: hf:mutex:{busy}:queue: AAAAAAAAAAAAAAAA/3/30000/1",
+      "warning: 1 queued waiter whose client is gone: hf:mutex:{busy}:queue: AAAAAAAAAAAAAAAA/3/30000/1",
     );
     expect(told).not.toContain("several kinds");
     await holdfast.semaphore("busy", { permits: 1 }).acquire();
@@ -253,7 +253,7 @@ test("leftover keys and names with several kinds are found, and locks in use are
     expect(said(await examined([at(healthy.port)], ["leftovers"]), "leftovers")).toContain(
       "info: in use as several kinds: busy (election, mutex, semaphore)",
     );
-    expect(said(findings, "shared")).toMatch(/^info: other keys: cache:\* \(1\); may empty it: default/);
+    expect(said(findings, "shared")).toMatch(/^info: other keys: cache:\* \(1\); users who can empty it: default/);
     await lease.release();
     await (await waiting).release();
   } finally {

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vi
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { judge } from "../../src/doctor/examine.js";
 import type { NodeFacts, PauseFacts, RecordedPause } from "../../src/doctor/facts.js";
-import type { Link } from "../../src/doctor/read/link.js";
+import { type Link, within } from "../../src/doctor/read/link.js";
 import { MOST_EVENTS, readPauses } from "../../src/doctor/read/pauses.js";
 import { at, examined, said } from "./examining.js";
 import { facts } from "./samples.js";
@@ -117,7 +117,8 @@ function linkOf(histories: number, answer: (nth: number) => Promise<unknown>, fo
     asked += 1;
     return await answer(asked);
   };
-  const its: Partial<Link> = { prefix: "hf", topology: "single", isPrimary: true, endAtMs: performance.now() + forMs };
+  const endAtMs = performance.now() + forMs;
+  const its: Partial<Link> = { prefix: "hf", topology: "single", isPrimary: true, endAtMs, forMs };
   return { ...its, redis: { call } } as Link;
 }
 
@@ -162,6 +163,11 @@ test("the check reads two histories at a time, so that the server can serve othe
   expect(most).toBe(2);
 });
 
+test("a reading that takes too long is reported with the time limit", async () => {
+  const limit = { endAtMs: performance.now(), forMs: 5_000 };
+  await expect(within(new Promise(() => {}), limit)).rejects.toThrow(/^no reply within 5s$/);
+});
+
 function judged(...nodes: readonly NodeFacts[]): string[] {
   return judge(nodes)
     .filter(({ id }) => id === ID)
@@ -178,11 +184,13 @@ function unread(why: string): NodeFacts {
 }
 
 test("the suggested fix depends on the reason why the result is unknown", () => {
-  for (const why of ["NOPERM this user has no permissions to run", "ERR can't run this command"]) {
+  for (const why of ["NOPERM this user has no permissions to run", "ERR command is not allowed: SCAN"]) {
     expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; grant SCAN and XREVRANGE/)]);
   }
-  for (const why of ["Command timed out", "no answer in the time given by --for"]) {
-    expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; allow more time: --for 1m$/)]);
+  for (const why of ["Command timed out", "no reply within 5s"]) {
+    expect(judged(unread(why))).toEqual([
+      expect.stringMatching(/^unknown: .*; allow more time: run holdfast doctor --for 1m$/),
+    ]);
   }
 });
 

@@ -142,7 +142,7 @@ describe("run exits with", () => {
     expect(once.code).toBe(75);
     expect(once.stderr).toMatch(
       new RegExp(
-        `^holdfast: busy is held by \\S+/${process.pid} \\(api\\) since .*, lease left 2\\ds, token ${lease.token}: "release 4.2"\n$`,
+        `^holdfast: busy is held by \\S+/${process.pid} \\(api\\) for \\S+, lease left 2\\ds, token ${lease.token}: "release 4.2"\n$`,
       ),
     );
     expect([waited.code, waited.events.at(-1)]).toMatchObject([
@@ -162,7 +162,7 @@ describe("run exits with", () => {
     for (const { code, stderr } of [once, waiting]) {
       expect([code, stderr]).toEqual([
         75,
-        expect.stringMatching(/paused is paused by ana@ops-1 since \S+: "db maintenance"/),
+        expect.stringMatching(/paused has been paused by ana@ops-1 for \S+: "db maintenance"/),
       ]);
     }
     const patient = start(["run", "paused", "--through-pause", "--json", "--", "true"], env);

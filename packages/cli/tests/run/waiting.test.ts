@@ -43,11 +43,11 @@ test("no reply for more than 2 s is a wait, and is reported", async () => {
   expect([hasWaited, lines.map((line) => JSON.parse(line).event)]).toEqual([true, ["waiting"]]);
 });
 
-test("a person reads that a Redlock may be held if only some servers answer, not that none does", async () => {
+test("a person reads that a Redlock may be held if only some servers reply, not that none does", async () => {
   const answers = (["held", "none"] as const).map((answer, server) => {
     return { server, answer, leaseLeftMs: undefined, error: undefined };
   });
   const unsure = new QuorumError("unsure", { answers, mayHaveRun: false, transient: true });
   const { lines } = await slowly("unsure", 3_000, { isJson: false, inspect: () => Promise.reject(unsure) });
-  expect(lines.join("")).toBe("holdfast: waiting for unsure, which may be held: some servers do not answer\n");
+  expect(lines.join("")).toBe("holdfast: waiting for unsure, which may be held: some servers do not reply\n");
 });

@@ -34,6 +34,21 @@ test("doctor finds a missing cluster slot critical, and other verbs exit with 69
   expect([refused.code, refused.stderr]).toEqual([69, expect.stringContaining("holdfast doctor --cluster")]);
 });
 
+test("of several independent servers, the one that refuses the user is named", async () => {
+  const closed = await startRedis();
+  try {
+    await closed.command("CONFIG", "SET", "requirepass", "secret");
+    const urls = [url(other.port), `redis://:wrong@127.0.0.1:${closed.port}`, url(1)];
+    const where = ["--redlock", ...urls.flatMap((each) => ["-r", each])];
+    const { code, stderr } = await holdfast(["ls", ...where, "--connect-timeout", "20s"], {});
+    expect([code, stderr]).toEqual([77, expect.stringContaining("refused the user: WRONGPASS")]);
+    expect(stderr).toContain(`@127.0.0.1:${closed.port} refused`);
+    expect(stderr).not.toContain(String(other.port));
+  } finally {
+    await closed.stop();
+  }
+});
+
 test("other verbs name each independent server that is down, and doctor examines those that are up", async () => {
   const away = [1, 2].map((port) => url(port));
   const where = ["--redlock", ...[url(other.port), ...away].flatMap((each) => ["-r", each])];

@@ -127,7 +127,7 @@ describe("on independent servers", () => {
     ]);
     expect(listed).toMatchObject({ locks: [{ name: "still" }], unreachable: 1 });
     expect(told.stderr).toBe(
-      `holdfast: 1 server did not answer (127.0.0.1:${ports[2]}): what is on it is missing from the list\n`,
+      `holdfast: 1 server did not reply (127.0.0.1:${ports[2]}): its locks are missing from the list\n`,
     );
     // On a slow machine, a second attempt may have raised the numbers on the servers beyond the granted token.
     expect(shown).toMatchObject({
@@ -136,7 +136,7 @@ describe("on independent servers", () => {
       servers: { holding: 2, answered: 2, total: 3 },
     });
     expect(page.stdout).toContain(
-      "servers  held on 2 of 3 servers, a majority; 1 did not reply. It is lost if one more fails\n",
+      "servers  held on 2 of 3 servers, a majority; 1 did not reply. If either of these 2 servers fails, the lock is lost\n",
     );
     // One of two servers holds it, and the third may hold it as well. So it must not be called free.
     await servers[0]?.command("SET", "hf:redlock:{maybe}", "other/1/x", "PX", "300000");

@@ -92,6 +92,7 @@ describe("holdfast console", () => {
     });
     one.child.kill("SIGINT");
     expect(await one.code).toBe(0);
+    expect(one.stderr()).toContain("; allowed actions: pause, resume. Press Ctrl-C to stop.\n");
     expect(one.stdout() + one.stderr()).not.toMatch(/hunter|a-token-from/);
   });
 

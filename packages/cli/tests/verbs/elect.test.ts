@@ -45,7 +45,10 @@ describe("elect", () => {
     const past = await stage.say("elect", "feed", "--resign", "--token", String(term));
     expect(past).toMatchObject({ code: 1, stdout: expect.stringMatching(/no leader was removed\n$/) });
     const down = await stage.say("elect", "feed", "--resign", "--token", String(present.term), "-m", "drain");
-    expect(down).toMatchObject({ code: 0, stdout: expect.stringMatching(/^stepped down .*; it has no leader now\n$/) });
+    expect(down).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^removed leader .* after \S+; feed has no leader now\n$/),
+    });
     // The second process lost the leadership, and was not started with the flag to campaign again.
     const lost = await second.ended;
     expect(lost.code).toBe(123);
@@ -104,7 +107,7 @@ describe("elect", () => {
     expect((await stage.say("elect", "taken", "--resign", "--token", String(term))).code).toBe(0);
     const { code, stderr } = await going.ended;
     expect(code).toBe(123);
-    expect(stderr).toContain("LOST taken: force-released");
+    expect(stderr).toMatch(/LOST taken: released by force.*; led for \S+, term \d+; sent TERM\n/);
   });
 
   it("leaves the queue when a signal ends its wait, and exits with 128 plus the signal", async () => {
@@ -141,7 +144,7 @@ describe("elect", () => {
     await stage.holdfast.pause("closed", { kind: "election", label: "no changes", by: "ana@ops-1" });
     const { code, stderr } = await stage.say("elect", "closed", "--delay", "0");
     expect(code).toBe(75);
-    expect(stderr).toMatch(/^holdfast: closed is paused by ana@ops-1 since \S+: "no changes"\n$/);
+    expect(stderr).toMatch(/^holdfast: closed has been paused by ana@ops-1 for \S+: "no changes"\n$/);
   });
 
   it("prints the current state and then one line for each change with --listen", async () => {

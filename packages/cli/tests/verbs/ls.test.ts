@@ -32,7 +32,7 @@ describe("ls", () => {
     const { code, stdout, stderr } = await stage.say("ls");
     const lines = stdout.trimEnd().split("\n");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(lines[0]).toMatch(/^NAME +KIND +STATE +HOLDER +SINCE +LEFT +TOKEN +WAIT +LABEL$/);
+    expect(lines[0]).toMatch(/^NAME +KIND +STATE +HOLDER +FOR +LEFT +TOKEN +WAIT +LABEL$/);
     expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
       ["catalog", "read-write-lock", "1 reader"],
       ["deploy:prod", "mutex", "held"],

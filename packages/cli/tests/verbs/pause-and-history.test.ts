@@ -11,9 +11,9 @@ describe("pause", () => {
     const { code, stdout } = await stage.say("pause", "nightly", "-m", "db maintenance", "--for", "1h");
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^nightly \(mutex\) is paused by .*@.* since 0s, until .*Z \((59m5\ds|1h)\): "db maintenance"\n/,
+      /^nightly \(mutex\) is paused by .*@.* since .*Z \(\S+ ago\), until .*Z \((59m5\ds|1h)\): "db maintenance"\n/,
     );
-    expect(stdout).toMatch(/still held by .* tests since .*: "backup"\n$/);
+    expect(stdout).toMatch(/still held by .* tests for .*: "backup"\n$/);
     await lease.extend(30_000);
     await lease.release();
     await expect(stage.holdfast.mutex("nightly").acquire()).rejects.toThrow(PausedError);
@@ -37,6 +37,17 @@ describe("pause", () => {
       { outcome: "resumed", reason: "done" },
       { outcome: "paused", reason: "db maintenance" },
     ]);
+  });
+
+  it("says that a lock is already paused, and how many waiters keep their places", async () => {
+    const lease = await stage.holdfast.mutex("kept").acquire();
+    await stage.queueUp(stage.client("one"), "kept", "first");
+    const one = await stage.say("pause", "kept", "-m", "why");
+    expect(one.stdout).toMatch(/^kept \(mutex\) is paused by .*\n {2}1 waiter keeps its place\n$/s);
+    const again = await stage.say("pause", "kept", "-m", "mine");
+    expect(again.stdout).toMatch(/^kept \(mutex\) is already paused by .*: "why"\n/);
+    await stage.say("resume", "kept");
+    await lease.release();
   });
 
   it("pauses the kind as which the name is in use", async () => {

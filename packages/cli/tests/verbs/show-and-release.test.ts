@@ -16,7 +16,7 @@ describe("show", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^deploy: mutex, held\n/);
     expect(stdout).toContain(`token ${lease.token}  owner ${lease.owner}`);
-    expect(stdout).toMatch(/holder .*\/\d+ tests, since .*, lease left \d+s: "release 4.2"/);
+    expect(stdout).toMatch(/holder .*\/\d+ tests for .* \(since .*Z\), lease left \d+s: "release 4.2"/);
     expect(stdout.indexOf(" one ")).toBeLessThan(stdout.indexOf(" two "));
     const document = await stage.ask("show", "deploy");
     expect(document).toMatchObject({ v: 1, name: "deploy", kind: "mutex", state: "held", waiters: 2 });
@@ -69,7 +69,8 @@ describe("show", () => {
     expect(document).toMatchObject({ kind: "redisson lock", state: "held" });
     const owner = document.holders[0]?.owner ?? "";
     const released = await stage.say("release", "java", "--owner", owner, "-m", "test", ...words);
-    expect(released).toMatchObject({ code: 0 });
+    // This format does not show all waiters, so the command does not say that there are none.
+    expect(released).toMatchObject({ code: 0, stdout: expect.stringMatching(/^released java from [^;]*\n$/) });
     expect((await stage.say("show", "java", "-q", ...words)).code).toBe(1);
     await expect(lease.release()).rejects.toThrow(LeaseLostError);
   });
@@ -104,7 +105,7 @@ describe("release", () => {
     ]) {
       const { code, stdout } = await stage.say("release", "stale", ...whose, "-m", "why");
       expect(code).toBe(1);
-      expect(stdout).toMatch(/^stale is held by .* present since .*; nothing was released\n$/);
+      expect(stdout).toMatch(/^stale is held by .* present for .*; nothing was released\n$/);
     }
     expect(lease.validForMs()).toBeGreaterThan(0);
     await lease.release();
@@ -120,8 +121,22 @@ describe("release", () => {
     const done = await stage.say("release", "forced", "--force", "--yes", "-m", "why");
     expect(done).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^released forced from .*; no client waits\n$/),
+      stdout: expect.stringMatching(/^released forced from .*; no waiters\n$/),
     });
+  });
+
+  it("says how many clients still wait if none of them can be granted the lock yet", async () => {
+    const pool = (who: string) => stage.client(who).semaphore("crowded", { permits: 2 });
+    const [one, other] = [await pool("one").acquire(), await pool("other").acquire()];
+    const stop = new AbortController();
+    const waiting = pool("third").acquire({ permits: 2, waitMs: Infinity, signal: stop.signal });
+    waiting.catch(() => {});
+    await until(async () => (await pool("fourth").inspect()).waiterCount === 1, "it waits");
+    const { stdout } = await stage.say("release", "crowded", "--owner", one.owner, "-m", "why");
+    expect(stdout).toMatch(/^released crowded from .*; 1 client is still waiting\n$/);
+    stop.abort();
+    await Promise.allSettled([waiting]);
+    await other.release();
   });
 
   it("exits with 64 for --force if there are several holders, and names them", async () => {

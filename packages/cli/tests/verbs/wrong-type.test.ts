@@ -45,6 +45,9 @@ it("ls, top, show and pause still work and name a key of the wrong type; doctor 
     /^text: semaphore, broken\n {2}cannot be read: the key hf:semaphore:\{text\} is of a type that/,
   );
   expect(await stage.ask("show", "held")).toMatchObject({ state: "held", history: [] });
+  // A script must not take a lock that cannot be read for a free one.
+  const codes = ["text", "good", "held", "free"].map(async (name) => (await stage.say("show", name, "-q")).code);
+  expect(await Promise.all(codes)).toEqual([65, 65, 0, 1]);
 
   const paused = await stage.say("pause", "a list", "-m", "why");
   expect([paused.code, paused.stderr]).toEqual([65, expect.stringContaining(`UNLINK '${LIST}'`)]);
@@ -65,4 +68,6 @@ it("show names all candidates if it cannot tell which key has the wrong type", a
   await stage.redis.command("LPUSH", "hf:mutex:{two}:fence", "junk");
   const { stdout } = await stage.say("show", "two");
   expect(stdout).toContain("one of the keys hf:mutex:{two}, hf:mutex:{two}:fence is of a type that");
+  expect(stdout).toContain("UNLINK only the one that is wrong");
+  expect(stdout).not.toContain("redis-cli UNLINK");
 });

@@ -34,7 +34,7 @@ export const exposure: Check = {
     }
     if (anonymous === undefined) {
       return unknown(
-        `access without a password could not be tested (${facts.hidden.get("anonymous") ?? "no answer"})`,
+        `access without a password could not be tested (${facts.hidden.get("anonymous") ?? "no reply"})`,
         "try it by hand: redis-cli -h HOST PING",
       );
     }
@@ -61,8 +61,8 @@ export const exposure: Check = {
 };
 
 /**
- * Rules whose absence only makes locks slower. Scripts need all other rules except those `FOR_INSPECTION`, and without
- * them no lock can be acquired.
+ * Rules whose absence only makes locks slower. If any other rule is missing, except those in `FOR_INSPECTION`, scripts
+ * fail and no lock can be acquired.
  */
 const WITHOUT_IT_SLOWER =
   /^(&|\+(subscribe|unsubscribe|ssubscribe|sunsubscribe|publish|spublish|pubsub\|\w+|info|cluster\|myid)$)/;
@@ -81,8 +81,8 @@ export const acl: Check = {
   run({ permissions, user = "default", topology, hidden, info }, { prefix }) {
     if (permissions === undefined) {
       return unknown(
-        `rights could not be tested (${hidden.get("permissions") ?? "no answer"})`,
-        "look with ACL WHOAMI and ACL GETUSER",
+        `permissions could not be tested (${hidden.get("permissions") ?? "no reply"})`,
+        "check with ACL WHOAMI and ACL GETUSER",
       );
     }
     const { missing, untried } = permissions;
@@ -102,16 +102,22 @@ export const acl: Check = {
       ...(inspecting.length > 0
         ? found("info", refused(inspecting), {
             risk: "Locks work without it. Lists need SCAN (ls, console, leftovers), the history needs XADD and XREVRANGE, and only other libraries need EVAL.",
-            fix: `nothing to do for locks; to list them: ACL SETUSER ${user} +scan +xadd +xrevrange`,
+            fix: inspectionFix(user, inspecting),
           })
         : []),
       ...(untried.size > 0
         ? unknown(`could not be tested: ${few([...untried].map(([rule, why]) => `${rule} (${why})`))}`, fix)
         : []),
     ];
-    return verdicts.length > 0 ? verdicts : ok(`user ${user} has all rights that locks need`);
+    return verdicts.length > 0 ? verdicts : ok(`user ${user} has all permissions that locks need`);
   },
 };
+
+function inspectionFix(user: string, missing: readonly string[]): string {
+  const needed = missing.filter((rule) => rule !== "+eval");
+  if (needed.length === 0) return "nothing to do, unless another library needs EVAL";
+  return `nothing to do for locks; for lists and the history: ACL SETUSER ${user} ${needed.join(" ")}`;
+}
 
 /** Rules for the commands of sharded channels, which Redis 6.2 does not have. */
 const SHARDED = /^\+s(un)?subscribe$|^\+spublish$/;

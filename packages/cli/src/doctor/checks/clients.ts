@@ -1,7 +1,7 @@
 /** Checks what the clients of this database report about themselves. */
 import { type Check, found, ok, skipped, unknown } from "../check.js";
 import type { TimeoutFacts } from "../facts.js";
-import { counted, few } from "../words.js";
+import { counted, few, fixFor } from "../words.js";
 
 /** Whether each client replaces a connection that is dead but was never closed. */
 export const clientTimeouts: Check = {
@@ -15,8 +15,8 @@ export const clientTimeouts: Check = {
     if (role === "slave") return skipped("a replica");
     if (keys === undefined)
       return unknown(
-        `keys could not be listed (${hidden.get("keys") ?? "no answer to SCAN"})`,
-        "grant SCAN to this user",
+        `keys could not be listed (${hidden.get("keys") ?? "no reply to SCAN"})`,
+        fixFor(hidden.get("keys"), "grant SCAN to this user"),
       );
     const { clients, timeouts = [] } = keys;
     const exposed = timeouts.filter(({ cure }) => cure !== undefined);

@@ -1,7 +1,7 @@
 /** Checks whether the clocks of the servers are reliable. */
 import { type Check, found, ok, type Severity, unknown, type Verdict } from "../check.js";
 import type { ClockFacts, NodeFacts } from "../facts.js";
-import { millis } from "../words.js";
+import { fixFor, millis } from "../words.js";
 
 /** Reports clocks that differ. */
 export const clockSkew: Check = {
@@ -16,8 +16,8 @@ export const clockSkew: Check = {
     const { clock } = facts;
     if (clock === undefined)
       return unknown(
-        `the clock could not be read (${facts.hidden.get("clock") ?? "no answer to TIME"})`,
-        "grant TIME to this user",
+        `the clock could not be read (${facts.hidden.get("clock") ?? "no reply to TIME"})`,
+        fixFor(facts.hidden.get("clock"), "grant TIME to this user"),
       );
     const verdicts: Verdict[] = [];
     const fromUs = certainPart(clock.offsetMs, clock.uncertaintyMs);
@@ -80,8 +80,8 @@ export const clockRuns: Check = {
   run({ clock, hidden }) {
     if (clock === undefined)
       return unknown(
-        `the clock could not be read (${hidden.get("clock") ?? "no answer to TIME"})`,
-        "grant TIME to this user",
+        `the clock could not be read (${hidden.get("clock") ?? "no reply to TIME"})`,
+        fixFor(hidden.get("clock"), "grant TIME to this user"),
       );
     const measured = `${millis(clock.serverRanMs)} passed on the server's clock while ${millis(clock.clientRanMs)} passed here`;
     return clock.serverRanMs <= 0 ? found("critical", measured) : ok(measured);

@@ -4,6 +4,7 @@ import { formatMs } from "../../frame/durations.js";
 import { remedyOf } from "../../listing/deadlocks.js";
 import { whoIs } from "../../listing/people.js";
 import { type Check, found, ok, skipped, unknown } from "../check.js";
+import { fixFor } from "../words.js";
 
 /** Whether clients wait for each other's locks. */
 export const deadlocks: Check = {
@@ -18,7 +19,10 @@ export const deadlocks: Check = {
     if (facts !== nodes.find(({ isGiven, unreachable }) => isGiven && unreachable === undefined)) return [];
     if (seen === undefined) return skipped("the locks were not read");
     if ("error" in seen) {
-      return unknown(`the locks could not be read (${seen.error})`, "grant SCAN and EVALSHA to this user");
+      return unknown(
+        `the locks could not be read (${seen.error})`,
+        fixFor(seen.error, "grant SCAN and EVALSHA to this user"),
+      );
     }
     const { deadlocks: cycles, isComplete, unreachable } = seen;
     if (cycles.length > 0) {

@@ -2,11 +2,11 @@
 import { formatMs } from "../../frame/durations.js";
 import { type Check, type Examination, found, ok, skipped, unknown, type Verdict } from "../check.js";
 import { type LineageFacts, type NodeFacts, numberIn } from "../facts.js";
-import { bytes, counted, few } from "../words.js";
+import { bytes, counted, few, fixFor } from "../words.js";
 
 const PERMIT_INFO = "grant INFO to this user";
 
-/** Whether a server still waits out leases that it may have forgotten when its role or process changed. */
+/** Whether a server is still waiting out leases that it may have forgotten when its role or process changed. */
 export const grace: Check = {
   id: "grace",
   reads: "the marker `<prefix>:lineage`, `run_id`, `master_replid2` and the uptime",
@@ -31,7 +31,10 @@ export const grace: Check = {
 /** Maximum time that a server of a quorum waits for the others. Same value as in lua/lineage-verdict. */
 const ALONE_MS = 3_600_000;
 
-/** Whether this server of a quorum may have forgotten leases, and too few other servers reported how long these are. */
+/**
+ * Whether this server of a quorum may have forgotten leases, and too few other servers have reported their longest
+ * lease.
+ */
 function isAlone({ run, nowMs, marker }: LineageFacts): boolean {
   return marker?.pending === run && marker.run !== run && marker.heard !== run && marker.sinceMs + ALONE_MS > nowMs;
 }
@@ -54,7 +57,8 @@ function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, lea
   const longestMs = marker?.longestMs ?? leaseMs;
   if (marker !== undefined && marker.run !== run) {
     if (marker.pending !== run) {
-      return found("warning", `${how} since locks were last granted; no program has sent it a request yet`, {
+      const what = isPromoted ? "promoted" : `restarted (${formatMs(upMs)} ago)`;
+      return found("warning", `has been ${what} since it last granted locks; no program has sent it a request yet`, {
         risk: `The first request starts a quiet time of up to ${formatMs(longestMs)}, during which no new locks are granted.`,
       });
     }
@@ -73,7 +77,7 @@ function gracePeriod({ run, isPromoted, upMs, nowMs, marker }: LineageFacts, lea
       {
         risk: isNew
           ? "The first program that sends a request starts a quiet time of its longest lease, during which no new locks are granted."
-          : "None by itself: what the former primary granted is over by now, or was put back.",
+          : "None by itself: what the former primary granted is over by now, or was restored by its holder.",
         fix: 'nothing to do, unless a program uses failoverGrace: "off"',
       },
     );
@@ -92,17 +96,17 @@ export const role: Check = {
   id: "role",
   reads: "whether the server in the URL replies, and its `ROLE`",
   levels:
-    "critical if that server is a replica or a Sentinel, or does not reply; warning if a replica or one server of a quorum does not reply",
+    "critical if that server is a replica or a Sentinel, or does not reply; warning if it is still loading its data, or if a replica or one server of a quorum does not reply",
   risk: "Every acquire fails with READONLY, or goes to a server that is no longer the primary.",
   fix: "point the URL at the primary, or use --sentinel NAME or --cluster, which find it",
   families: [],
   run(facts) {
     const { isGiven, topology, unreachable, hidden } = facts;
-    if (unreachable !== undefined) return noAnswer(facts, unreachable);
+    if (unreachable !== undefined) return noReply(facts, unreachable);
     if (facts.role === undefined) {
       return unknown(
-        `the server does not report its role (${hidden.get("ROLE") ?? "no answer to ROLE"})`,
-        "grant ROLE or INFO to this user",
+        `the server does not report its role (${hidden.get("ROLE") ?? "no reply to ROLE"})`,
+        fixFor(hidden.get("ROLE"), "grant ROLE or INFO to this user"),
       );
     }
     if (facts.role === "sentinel") {
@@ -124,7 +128,7 @@ export const role: Check = {
   },
 };
 
-function noAnswer({ isGiven, topology }: NodeFacts, why: string): Verdict[] {
+function noReply({ isGiven, topology }: NodeFacts, why: string): Verdict[] {
   const isOneOfMany = topology === "redlock";
   const severity = isGiven && !isOneOfMany ? "critical" : "warning";
   const risk = isGiven
@@ -132,7 +136,7 @@ function noAnswer({ isGiven, topology }: NodeFacts, why: string): Verdict[] {
       ? "The other servers must form a majority without it. If one more fails, they may not."
       : "No lock that belongs there can be taken, and leases that it keeps cannot be renewed."
     : "It cannot take over. If it is only unreachable from here, it was not examined.";
-  return found(severity, `no answer: ${why}`, { risk, fix: "start it, or repair the network path to it" });
+  return found(severity, `no reply: ${why}`, { risk, fix: "start it, or repair the network path to it" });
 }
 
 /** Whether an isolated primary stops granting locks. */

@@ -1,7 +1,7 @@
 /** Checks whether servers that work together are set up correctly. */
 import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
 import { type NodeFacts, numberIn } from "../facts.js";
-import { counted, few } from "../words.js";
+import { counted, few, fixFor } from "../words.js";
 
 const ALL_SLOTS = 16_384;
 
@@ -11,7 +11,7 @@ export const cluster: Check = {
   reads:
     "`cluster_state`, slots without a server, slots being moved, sharded inboxes, and whether all keys of a lock are in one slot",
   levels:
-    "critical if the state is not ok, or a slot has no server; warning if Redis is older than 7.0, or slots are being moved",
+    "critical if the state is not ok, a slot has no server, keys are in other slots than expected, or --cluster is missing; warning if Redis is older than 7.0, or slots are being moved",
   risk: "Locks in the affected slots can be neither acquired nor renewed (CLUSTERDOWN, TRYAGAIN).",
   fix: "start the nodes that are down, or move their slots to others (redis-cli --cluster check, --cluster fix). Finish any resharding",
   families: ["cluster", "inbox"],
@@ -26,8 +26,8 @@ export const cluster: Check = {
     }
     if (its === undefined) {
       return unknown(
-        `the server does not show its cluster (${hidden.get("cluster") ?? "no answer"})`,
-        "grant CLUSTER INFO to this user",
+        `the server does not show its cluster (${hidden.get("cluster") ?? "no reply"})`,
+        fixFor(hidden.get("cluster"), "grant CLUSTER INFO to this user"),
       );
     }
     const state = its.info.get("cluster_state") ?? "not shown";

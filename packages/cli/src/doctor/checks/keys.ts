@@ -1,10 +1,10 @@
-/** Checks who else uses this database, and what was left in it. */
+/** Checks who else uses this database, and what was left behind in it. */
 
 import { shellWord } from "@holdfast/console/text";
 import { parseOwner } from "holdfast/diagnosis";
 import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
 import type { KeyFacts, NodeFacts } from "../facts.js";
-import { counted, few } from "../words.js";
+import { counted, few, fixFor, MORE_TIME } from "../words.js";
 
 /** Whether another application may empty the database. */
 export const shared: Check = {
@@ -18,11 +18,11 @@ export const shared: Check = {
     if (role === "slave") return skipped("a replica");
     if (keys === undefined)
       return unknown(
-        `keys could not be listed (${hidden.get("keys") ?? "no answer to SCAN"})`,
-        "grant SCAN to this user",
+        `keys could not be listed (${hidden.get("keys") ?? "no reply to SCAN"})`,
+        fixFor(hidden.get("keys"), "grant SCAN to this user"),
       );
     const others = keys.others.map(([word, count]) => `${word} (${count})`);
-    const users = flushers === undefined ? "" : `; may empty it: ${few(flushers) || "nobody"}`;
+    const users = flushers === undefined ? "" : `; users who can empty it: ${few(flushers) || "none"}`;
     if (others.length > 0) return found("info", `other keys: ${few(others, 5)}${sampled(keys)}${users}`);
     return ok(`no other keys${sampled(keys)}${users}`);
   },
@@ -50,14 +50,14 @@ export const leftovers: Check = {
     "for lock keys without an expiry, keys with a wrong type or an unknown kind or format, queued waiters whose client is gone, and names used for more than one kind of lock",
   levels: "warning; info for a name used for more than one kind of lock",
   risk: "The affected lock can never be acquired.",
-  fix: "run holdfast show NAME, then holdfast release NAME --force",
+  fix: "run holdfast show NAME, then holdfast release NAME --force -m WHY",
   families: ["keys"],
   run({ role, keys, hidden }, { prefix, nodes }) {
     if (role === "slave") return skipped("a replica");
     if (keys === undefined)
       return unknown(
-        `keys could not be listed (${hidden.get("keys") ?? "no answer to SCAN"})`,
-        "grant SCAN to this user",
+        `keys could not be listed (${hidden.get("keys") ?? "no reply to SCAN"})`,
+        fixFor(hidden.get("keys"), "grant SCAN to this user"),
       );
     const orphans = orphansIn(keys, nodes);
     const verdicts: Verdict[] = [
@@ -80,7 +80,7 @@ export const leftovers: Check = {
           })
         : []),
       ...(orphans.length > 0
-        ? found("warning", `${counted(orphans.length, "waiting claim")} without a client: ${few(orphans)}`, {
+        ? found("warning", `${orphanCount(orphans.length)}: ${few(orphans)}`, {
             risk: "None for long: the next hand-over skips it. Many of them mean that processes crash while they wait.",
             fix: "nothing to do: it disappears within a minute; holdfast show NAME shows it",
           })
@@ -94,10 +94,11 @@ export const leftovers: Check = {
     ];
     if (verdicts.length > 0) return verdicts;
     return keys.isComplete
-      ? ok(`nothing left over below ${prefix}:`)
-      : unknown(
-          `nothing left over below ${prefix}: ${keys.seen} of ${keys.total} keys were examined`,
-          "allow more time: --for 1m",
-        );
+      ? ok(`nothing left over under the prefix ${prefix}`)
+      : unknown(`nothing left over under the prefix ${prefix}; examined ${keys.seen} of ${keys.total} keys`, MORE_TIME);
   },
 };
+
+function orphanCount(count: number): string {
+  return count === 1 ? "1 queued waiter whose client is gone" : `${count} queued waiters whose clients are gone`;
+}

@@ -2,7 +2,7 @@
 import { formatMs } from "../../frame/durations.js";
 import { type Check, found, ok, unknown, type Verdict } from "../check.js";
 import { numberIn } from "../facts.js";
-import { few, millis } from "../words.js";
+import { few, fixFor, millis } from "../words.js";
 
 /** Checks how long replies take. */
 export const latency: Check = {
@@ -15,8 +15,8 @@ export const latency: Check = {
   run({ latency: facts, hidden }, { leaseMs }) {
     if (facts === undefined)
       return unknown(
-        `could not be measured (${hidden.get("latency") ?? "no answer to TIME"})`,
-        "grant TIME to this user",
+        `could not be measured (${hidden.get("latency") ?? "no reply to TIME"})`,
+        fixFor(hidden.get("latency"), "grant TIME to this user"),
       );
     const measured = `p50 ${millis(facts.p50Ms)}, p99 ${millis(facts.p99Ms)}, longest ${millis(facts.maxMs)} of ${facts.count}, for a lease of ${formatMs(leaseMs)}`;
     if (facts.p99Ms > leaseMs / 6) return found("critical", measured);
@@ -38,8 +38,8 @@ export const busy: Check = {
   run({ slow, config, hidden, clock }, { leaseMs }) {
     if (slow === undefined)
       return unknown(
-        `the server does not show SLOWLOG (${hidden.get("slow") ?? "no answer"})`,
-        "grant SLOWLOG GET to this user, or look at the service's own charts",
+        `the server does not show SLOWLOG (${hidden.get("slow") ?? "no reply"})`,
+        fixFor(hidden.get("slow"), "grant SLOWLOG GET to this user, or look at the service's own charts"),
       );
     const nowMs = Date.now() + (clock?.offsetMs ?? 0);
     const isLong = (tookMs: number, atMs: number): boolean => tookMs > leaseMs / 10 && nowMs - atMs < RECENT_MS;
@@ -67,7 +67,7 @@ export const connections: Check = {
   id: "connections",
   reads: "`maxclients`, `connected_clients`, `timeout` and `tcp-keepalive`",
   levels:
-    "warning if over 80 % of `maxclients` are connected, or if `timeout` closes idle connections within 300 s; info if `tcp-keepalive` is 0",
+    "warning if over 80% of `maxclients` are connected, or if `timeout` closes idle connections within 300 s; info if `tcp-keepalive` is 0",
   risk: "During a deploy, old and new processes may together exceed the limit. Then acquires fail.",
   fix: "raise maxclients and the server's open-file limit",
   families: [],

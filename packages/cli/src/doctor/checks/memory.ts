@@ -33,7 +33,7 @@ export const eviction: Check = {
 export const memory: Check = {
   id: "memory",
   reads: "`used_memory` and `maxmemory`",
-  levels: "warning above 80 % of `maxmemory`; critical above 95 %",
+  levels: "warning above 80% of `maxmemory`; critical above 95%",
   risk: "When memory is full, every acquire fails with OOM. Held leases can still be renewed and released.",
   fix: "raise maxmemory, or move other data to another Redis",
   families: [],
@@ -48,7 +48,7 @@ export const memory: Check = {
       );
     }
     const share = (100 * used) / limit;
-    const measured = `${bytes(used)} of ${bytes(limit)} used, ${Math.round(share)} %`;
+    const measured = `${bytes(used)} of ${bytes(limit)} used, ${Math.round(share)}%`;
     if (share > 95) return found("critical", measured);
     return share > 80 ? found("warning", measured) : ok(measured);
   },

@@ -5,9 +5,8 @@ import { formatInstant } from "../../text/instants.js";
 import { type Check, found, ok, skipped, unknown, type Verdict } from "../check.js";
 import { isEndOf, isLater, lockOf, startOf } from "../deeds.js";
 import type { NodeFacts, PauseFacts, RecordedPause } from "../facts.js";
-import { counted, few, isRefused } from "../words.js";
+import { counted, few, fixFor, MORE_TIME } from "../words.js";
 
-const MORE_TIME = "allow more time: --for 1m";
 /** Maximum number of pauses listed individually. */
 const MOST_LISTED = 10;
 
@@ -25,10 +24,10 @@ export const lostPauses: Check = {
     if (role === "slave") return skipped("a replica");
     if (topology === "redlock") return skipped("independent servers cannot pause a lock");
     if (pauses === undefined) {
-      const why = hidden.get("pauses") ?? "no answer";
+      const why = hidden.get("pauses");
       return unknown(
-        `no history could be read (${why})`,
-        isRefused(why) ? "grant SCAN and XREVRANGE to this user" : MORE_TIME,
+        `no history could be read (${why ?? "no reply"})`,
+        fixFor(why, "grant SCAN and XREVRANGE to this user"),
       );
     }
     return hasNoHistory(nodes) ? noHistory(facts, nodes) : verdictsOn(pauses, nodes);
@@ -107,12 +106,15 @@ function sentenceOf(pause: RecordedPause): string {
   return `${nameOf(pause)} was paused by ${by}${why} from ${formatInstant(startOf(pause))} ${until}, and is no longer paused`;
 }
 
-/** `holdfast pause` takes neither a key nor a kind. It pauses the kind that the name is in use as, or else a mutex. */
+/**
+ * `holdfast pause` takes neither a key nor a kind. It pauses the kind of lock that the name is in use as, or a mutex if
+ * the name is not in use.
+ */
 function fixOf({ kind, name, key, label = "WHY", untilAtMs }: RecordedPause): string {
   const again =
     kind === "mutex" && key === undefined
-      ? `holdfast pause ${shellWord(name)} -m ${shellWord(label)}${untilAtMs === undefined ? "" : ` --until ${new Date(untilAtMs).toISOString()}`}`
-      : `pause() of that ${kind} in a program that keeps a history`;
-  const resume = kind === "mutex" && key === undefined ? `holdfast resume ${shellWord(name)}` : "resume()";
-  return `${again}, if the maintenance continues; if it is over, ${resume}, so that the history shows the pause's end`;
+      ? `run holdfast pause ${shellWord(name)} -m ${shellWord(label)}${untilAtMs === undefined ? "" : ` --until ${new Date(untilAtMs).toISOString()}`}`
+      : `call pause() of that ${kind} in a program that keeps a history`;
+  const resume = kind === "mutex" && key === undefined ? `run holdfast resume ${shellWord(name)}` : "call resume()";
+  return `if the maintenance continues, ${again}; if it is over, ${resume}, so that the history shows the pause's end`;
 }

@@ -5,7 +5,7 @@ import { counted } from "../words.js";
 
 const PERMIT = "grant CONFIG GET to this user, or look it up where the service is configured";
 
-/** Undefined if the server does not show it. */
+/** Whether the server writes an append-only file; undefined if the server does not say. */
 function hasAppendOnlyFile({ info, config }: NodeFacts): boolean | undefined {
   const enabled = info.get("aof_enabled");
   if (enabled !== undefined) return enabled === "1";

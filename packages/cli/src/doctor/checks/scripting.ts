@@ -61,7 +61,7 @@ export const scripts: Check = {
   run({ scripts: facts, permissions, hidden }) {
     if (facts === undefined) {
       return unknown(
-        `scripts could not be tested (${hidden.get("scripts") ?? "no answer"})`,
+        `scripts could not be tested (${hidden.get("scripts") ?? "no reply"})`,
         "try it by hand: redis-cli SCRIPT LOAD 'return 1'",
       );
     }
@@ -98,12 +98,12 @@ export const pubsub: Check = {
   levels:
     "critical if the message arrives, but the server counts 0 receivers; warning if it does not arrive, takes over 100 ms, or has more than 1 receiver",
   risk: "A release skips waiters whose message has 0 receivers, so a wrong count makes it skip live waiters. A grant that does not arrive blocks the lock for one lease.",
-  fix: "look for a proxy that interferes. Check the rights for channels, client-output-buffer-limit pubsub and, in a cluster, the sharded inbox (Redis 7)",
+  fix: "look for a proxy that interferes. Check the permissions for channels, client-output-buffer-limit pubsub and, in a cluster, the sharded inbox (Redis 7)",
   families: ["inbox"],
   run({ role, inbox, hidden }) {
     if (role === "slave") return skipped("a replica");
     if (inbox === undefined) {
-      return unknown(`the inbox could not be tested (${hidden.get("inbox") ?? "no answer"})`, "see acl");
+      return unknown(`the inbox could not be tested (${hidden.get("inbox") ?? "no reply"})`, "see acl");
     }
     const { isSharded, receivers, arrivedMs, failure } = inbox;
     const sort = isSharded ? "sharded" : "plain";

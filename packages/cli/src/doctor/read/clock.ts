@@ -16,7 +16,7 @@ export interface ClockReading {
 const READINGS = 5;
 const APART_MS = 200;
 const ROUND_TRIPS = 200;
-/** A slow connection must not use up the time for all other facts. */
+/** Share of the time that measuring the latency may take, so that a slow connection leaves time for all other facts. */
 const SHARE_OF_LATENCY = 0.4;
 
 async function readTime({ redis }: Link): Promise<ClockReading> {
@@ -33,7 +33,7 @@ async function readTime({ redis }: Link): Promise<ClockReading> {
   };
 }
 
-/** Returns the first reading: of several, the one with the shortest round trip. @throws Error  TIME is refused */
+/** Takes several readings and returns the one with the shortest round trip. @throws Error  TIME is refused */
 export async function startClock(link: Link): Promise<ClockReading> {
   let best = await readTime(link);
   for (let at = 1; at < READINGS; at += 1) {

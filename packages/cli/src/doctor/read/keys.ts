@@ -65,7 +65,7 @@ function firstWord(name: string): string {
 
 type Found = { readonly [Name in "withoutExpiry" | "strange" | "mistyped" | "waiting" | "clients"]: string[] } & {
   readonly timeouts: TimeoutFacts[];
-  /** For each name, the kinds that it is in use as. */
+  /** For each name, the kinds of lock that it is in use as. */
   readonly kinds: Map<string, string[]>;
 };
 

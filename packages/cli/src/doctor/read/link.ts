@@ -1,5 +1,6 @@
 /** What every reader of facts receives, and how readers tell server replies from failures. */
 import type { Redis } from "ioredis";
+import { formatMs } from "../../frame/durations.js";
 import type { Topology } from "../facts.js";
 
 /** The location of the doctor's probe key and channel, and of the server's marker. */
@@ -22,6 +23,8 @@ export interface Link {
   readonly isPrimary: boolean;
   /** When the reader must stop, by `performance.now()`. */
   readonly endAtMs: number;
+  /** The time limit for reading this server, in ms. */
+  readonly forMs: number;
 }
 
 /** Whether the server itself refused the command. */
@@ -36,11 +39,14 @@ export function wordsOf(error: unknown): string {
 }
 
 /** Waits for a fact until `endAtMs`, and then rejects. */
-export async function within<Fact>(asked: Promise<Fact>, endAtMs: number): Promise<Fact> {
+export async function within<Fact>(
+  asked: Promise<Fact>,
+  { endAtMs, forMs }: Pick<Link, "endAtMs" | "forMs">,
+): Promise<Fact> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new Error("no answer in the time given by --for")),
+      () => reject(new Error(`no reply within ${formatMs(forMs)}`)),
       Math.max(0, endAtMs - performance.now()),
     );
   });

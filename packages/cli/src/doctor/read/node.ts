@@ -99,14 +99,14 @@ async function read(redis: Redis, another: Link["another"], options: ReadOptions
   ]);
   const its = Array.isArray(role) ? String(role[0]) : info.get("role");
   const place = await placeOf(redis, topology, prefix);
-  const link: Link = { redis, another, prefix, topology, info, place, isPrimary: its === "master", endAtMs };
+  const link: Link = { redis, another, prefix, topology, info, place, isPrimary: its === "master", endAtMs, forMs };
   // A replica of a cluster redirects reads to its primary unless the connection sends READONLY.
   if (topology === "cluster" && !link.isPrimary) await tried("READONLY", redis.call("READONLY"));
 
   const facts: { -readonly [Name in FactFamily | "flushers"]?: unknown } = {};
   const read = async (family: FactFamily, ask: () => Promise<unknown>): Promise<void> => {
     if (!families.has(family)) return;
-    const fact = await tried(family, within(ask(), endAtMs));
+    const fact = await tried(family, within(ask(), link));
     if (fact !== undefined) facts[family === "users" ? "flushers" : family] = fact;
   };
   let start: ClockReading | undefined;

@@ -1,6 +1,6 @@
 /**
- * Reads the last pause in the history of each lock and whether that pause is still in force. Scans page by page with
- * SCAN, never with KEYS, until the time runs out.
+ * Reads the last pause in the history of each lock and whether that pause was lost. Scans page by page with SCAN, never
+ * with KEYS, until the time runs out.
  */
 import { asPattern, mappedKeys } from "holdfast/diagnosis";
 import { type Deed, deedOf, isEndOf, openIn, pauseOf } from "../deeds.js";
@@ -24,8 +24,9 @@ const SPARE_MS = 200;
 /**
  * Returns only pauses and resumes, so that the entries of up to a thousand holds stay on the server.
  *
- * KEYS[1] history    ARGV[1] how many events to look at    Returns the number of events read; then time and JSON of
- * each pause or resume, newest first
+ * KEYS[1] history    ARGV[1] maximum number of events to read
+ *
+ * Returns the number of events read, and then the time and JSON of each pause or resume, newest first.
  */
 const DEEDS = `-- the doctor looks for pauses in a history
 local events = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', ARGV[1])
@@ -51,14 +52,14 @@ interface Seen {
 
 /** @throws Error  SCAN or the script that reads a history is refused, or nothing could be read */
 export async function readPauses(link: Link): Promise<PauseFacts | undefined> {
-  const { topology, endAtMs, isPrimary } = link;
+  const { topology, endAtMs, forMs, isPrimary } = link;
   if (!isPrimary || topology === "redlock") return undefined;
   const startMs = await timeMs(link);
   const beganAtMs = performance.now();
   const seen: Seen = { histories: 0, recorded: [], keyed: [], isCut: false };
   // Read the time last, so that a pause that expired during the scan counts as ended.
   const reading = walk(link, seen).then(() => timeMs(link));
-  const nowMs = await within(reading, endAtMs - SPARE_MS / 2).catch((error: unknown) => {
+  const nowMs = await within(reading, { endAtMs: endAtMs - SPARE_MS / 2, forMs }).catch((error: unknown) => {
     if (seen.histories === 0 || isRefused(wordsOf(error))) throw error;
     seen.stopped = "late";
     return startMs + Math.round(performance.now() - beganAtMs);
@@ -125,7 +126,7 @@ async function readOne(link: Link, sha: string, history: string, place: string, 
   seen.keyed.push(...deeds.filter(({ key }) => key !== undefined));
 }
 
-/** Adds to each pause whether it is in force. */
+/** Sets `isInForce` on each pause. */
 async function judged(link: Link, place: string | undefined, open: readonly RecordedPause[]): Promise<RecordedPause[]> {
   const judgedOnes: RecordedPause[] = [];
   for (const pause of open) {
@@ -136,8 +137,8 @@ async function judged(link: Link, place: string | undefined, open: readonly Reco
 }
 
 /**
- * The key has another type, which `leftovers` reports, or is on another node. Older servers put the name of the script
- * before the error.
+ * Errors that mean that the key has another type, which `leftovers` reports, or is on another node. Older servers put
+ * the name of the script before the error.
  */
 const ELSEWHERE = /^(ASK|MOVED|TRYAGAIN)\b|\bWRONGTYPE\b/;
 
@@ -151,7 +152,7 @@ async function unless<Answer>(words: RegExp, asked: Promise<Answer>): Promise<An
   }
 }
 
-/** Whether the pause is in force on this node; false if the lock was resumed after the pause began. */
+/** Whether the pause is in force on this node or was ended by a resume; false if it was lost. */
 async function isPauseInForce(link: Link, place: string | undefined, recorded: RecordedPause): Promise<boolean> {
   const { redis, prefix } = link;
   const { kind, key } = recorded;

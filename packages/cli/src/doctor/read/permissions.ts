@@ -1,4 +1,7 @@
-/** Finds out which permissions the current user has by trying each command on a key and a channel that only the doctor uses. */
+/**
+ * Finds out which permissions the current user has by trying each command on a key and a channel that only the doctor
+ * uses.
+ */
 import { asPattern, leastPrivilege, missingPermission } from "holdfast/diagnosis";
 import type { Redis } from "ioredis";
 import type { PermissionFacts } from "../facts.js";
@@ -6,8 +9,8 @@ import { isReply, type Link, wordsOf } from "./link.js";
 
 /**
  * Tries every command that the library's scripts call, inside one script. A server checks permissions before anything
- * else, so a replica gives the same result. The key is gone at the end: a user who may neither delete it nor set an
- * expiry tries no more commands.
+ * else, so a replica gives the same result. The script leaves no key behind: if the user may neither delete the key nor
+ * set its expiry, the script does not write to it again.
  *
  * KEYS[1] probe    ARGV[1] inbox    ARGV[2] 1 in a cluster
  */

@@ -1,4 +1,4 @@
-/** `holdfast elect`: campaigns in an election and leads, with or without a command; or follows who leads. */
+/** `holdfast elect`: campaigns and leads, with or without a command; or watches or removes the leader. */
 import { parseDuration } from "../../frame/durations.js";
 import { usageError } from "../../frame/exit-codes.js";
 import { durationOf, isGiven, nameOf, textOf, wholeOf } from "../../frame/values.js";
@@ -26,7 +26,7 @@ resource refuse a lower term than one it has seen.
 
       --who               print the leader, its value and term, how long it
                           has led, and the number of changes in the last day
-      --listen            print the present state and then each change, until
+      --listen            print the current state and then each change, until
                           interrupted
       --resign            remove the leader whose term is --token T, and no
                           later leader

@@ -109,9 +109,10 @@ export async function resign(
         jsonLine({ name, resigned: isResigned, holder: holder && holderJson(holder), next: next && holderJson(next) }),
       );
     } else if (isResigned) {
-      const led = had?.sinceAtMs === undefined ? "" : `, who led for ${formatMs(atMs - had.sinceAtMs)}`;
-      const next = now === null ? "it has no leader now" : `now led by ${plain(whoIs(now))}, term ${now.term}`;
-      streams.stdout.write(`stepped down ${had === null ? "the leader" : plain(whoIs(had))}${led}; ${next}\n`);
+      const led = had?.sinceAtMs === undefined ? "" : ` after ${formatMs(atMs - had.sinceAtMs)}`;
+      const next = now === null ? "has no leader now" : `is now led by ${plain(whoIs(now))}, term ${now.term}`;
+      const removed = had === null ? "the leader" : `leader ${plain(whoIs(had))}`;
+      streams.stdout.write(`removed ${removed}${led}; ${plain(name)} ${next}\n`);
     } else {
       streams.stdout.write(`${linesOf(name, now, atMs)[0]}; no leader was removed\n`);
     }

@@ -36,8 +36,8 @@ export async function lead(call: Call, candidacy: Candidacy): Promise<number> {
     throw usageError(`an enclosing run or elect holds "${candidacy.name}": this one would wait for itself`);
   }
   let desk = new SignalDesk();
-  // If the reader of the output goes away, the leader resigns, as it does on TERM. Exiting immediately would leave the election
-  // without a leader until the lease ends.
+  // If the reader of the output goes away, the leader resigns, as it does on TERM. Exiting immediately would leave the
+  // election without a leader until the lease ends.
   let isUnread = false;
   call.streams.onReaderGone?.(() => {
     // Later writes fail too, so send the signal only once.
@@ -51,7 +51,7 @@ export async function lead(call: Call, candidacy: Candidacy): Promise<number> {
       for (;;) {
         const end = await leadOnce(call, connection, candidacy, desk);
         if (!end.isLost || !candidacy.rejoins || desk.interruption !== undefined) return end.code;
-        // The old desk forwarded its signals to the command that has ended.
+        // The old desk still forwards signals to the command, which has ended, so replace it.
         const next = new SignalDesk();
         desk.close();
         desk = next;

@@ -1,6 +1,6 @@
 /**
- * Reports the progress of a candidate: events for programs, lines for people. Both go to stderr if the command uses
- * stdout.
+ * Reports the progress of a candidate: events for programs, lines for people. If there is a command, both go to stderr,
+ * because the command uses stdout.
  */
 
 import { plain } from "@holdfast/console/text";
@@ -8,6 +8,7 @@ import { type Leadership, LeaseLostError } from "holdfast";
 import { formatMs } from "../../frame/durations.js";
 import { jsonLine, notify } from "../../frame/output.js";
 import type { Call } from "../../frame/verb.js";
+import { lossText } from "../run/loss.js";
 
 /** Callbacks that report each event when it happens. Times are in ms. */
 export interface ElectionReport {
@@ -20,7 +21,7 @@ export interface ElectionReport {
   resigned(leadership: Leadership, ledMs: number): void;
   signalled(signal: NodeJS.Signals, why: string): void;
   childExited(code: number | null, signal: NodeJS.Signals | null): void;
-  /** Redis is currently unreachable. */
+  /** Reports a problem, such as an unreachable Redis. Immediate repeats of a message are not printed. */
   away(message: string): void;
 }
 
@@ -39,10 +40,10 @@ export function electionReport({ common, streams, command }: Call, name: string)
   };
   let complaint = "";
   return {
-    candidate: () => say("candidate", {}, `${shown}: standing for election`),
+    candidate: () => say("candidate", {}, `${shown}: campaigning`),
     elected({ term, owner, value, acquiredAt }, waitedMs) {
       const facts = { term, owner, value, sinceAtMs: acquiredAt.getTime(), waitedMs: Math.round(waitedMs) };
-      const candidate = value === "" ? "" : `, standing for "${plain(value)}"`;
+      const candidate = value === "" ? "" : `, value "${plain(value)}"`;
       say("elected", facts, `${shown}: elected after ${formatMs(waitedMs)}, term ${term}${candidate}`);
     },
     renewed({ term }, validForMs) {
@@ -57,7 +58,8 @@ export function electionReport({ common, streams, command }: Call, name: string)
       const reason = reasonOf(leadership);
       const facts = { term: leadership.term, reason, ledMs: Math.round(ledMs), sent: sent ?? null };
       const then = sent === undefined ? "" : `; sent ${sent.replace("SIG", "")}`;
-      say("lost", facts, `LOST ${shown}: ${reason} after ${formatMs(ledMs)}, term ${leadership.term}${then}`);
+      const led = `led for ${formatMs(ledMs)}, term ${leadership.term}`;
+      say("lost", facts, `LOST ${shown}: ${lossText(leadership)}; ${led}${then}`);
     },
     resigned: ({ term }, ledMs) =>
       say("resigned", { term, ledMs: Math.round(ledMs) }, `${shown}: resigned after ${formatMs(ledMs)}, term ${term}`),

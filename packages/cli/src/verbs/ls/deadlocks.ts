@@ -1,4 +1,4 @@
-/** `holdfast ls --deadlocks`: clients that wait for each other's locks. */
+/** `holdfast ls --deadlocks`: lists clients that wait for each other's locks. */
 
 import { plain } from "@holdfast/console/text";
 import { findDeadlocks } from "holdfast/admin";

@@ -87,7 +87,7 @@ export const ls: Verb = {
       }
       const read = async (): Promise<View> => {
         const page = await pageOf(connection, wish);
-        await reportMissing(call, connection, page);
+        await reportMissing(call, connection, { ...page, narrower: "; narrow it with PATTERN" });
         return viewOf(call, wish, page);
       };
       if (wish.everyMs !== undefined) return await watch(call, wish.everyMs, read);
@@ -230,13 +230,16 @@ function viewOf({ streams, common }: Call, wish: Wish, { rows, nextCursor, unrea
   const json = { locks: rows.map(({ lock }) => lockJson(lock)), nextCursor: nextCursor ?? null, unreachable, more };
   if (common.isJson) return { lines: [], json };
   if (nextCursor !== undefined && wish.everyMs === undefined) {
-    notify(streams, common, `there are more: --cursor ${nextCursor}`);
+    notify(streams, common, `for the next page, add --cursor ${nextCursor}`);
   }
-  if (more > 0 && wish.everyMs === undefined) notify(streams, common, `${more} more are not shown: --limit`);
+  if (more > 0 && wish.everyMs === undefined) {
+    const [which, them] = more === 1 ? ["1 more lock matches", "it"] : [`${more} more locks match`, "them"];
+    notify(streams, common, `${which}; raise --limit to show ${them}`);
+  }
   const { columns, hasHeadings, isRaw } = wish;
   if (isRaw) return { lines: rows.map((row) => columns.map(({ raw }) => raw(row) ?? "").join("\t")), json };
   const paint = paintFor(streams.stdout, common.color);
-  // For an empty list, print the headings only on a terminal. A program that reads a pipe expects no output.
+  // Shorten cells only on a terminal: a program that reads a pipe needs the full values.
   const width = streams.stdout.isTTY === true ? streams.stdout.columns : undefined;
   const text = table(fitted(columns, width), rows, { hasHeadings, paint });
   return { lines: text === "" ? [] : text.trimEnd().split("\n"), json };

@@ -1,7 +1,8 @@
 /**
  * Records a run in the history of its name: that it started and how it ended, or that it was skipped and why.
  *
- * Writing happens in parallel to the command. A failed write never fails a run, and the run waits only briefly for it.
+ * The events are written while the command runs. A failed write never fails the run, and at its end the
+ * run waits only briefly for the writes.
  */
 
 import type { Holdfast } from "holdfast";

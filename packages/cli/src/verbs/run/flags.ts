@@ -45,7 +45,7 @@ export type Period =
 /** The kind of lock that NAME stands for. */
 export type Shape = "mutex" | "read" | "write" | { readonly permits: number };
 
-/** How to run and end a child: the flags that `elect -- cmd` has too. */
+/** How to run and end a child. */
 export interface ChildFlags {
   readonly times: Times;
   readonly isKillAfterGiven: boolean;

@@ -1,4 +1,4 @@
-/** The text of `holdfast help run`, with a block for each program that users may know already. */
+/** The text of `holdfast help run`, with an entry for each program that users may already know. */
 
 /** Describes the flags. */
 export const RUN_HELP = `

@@ -4,7 +4,7 @@ import type { SignalDesk } from "../../child/signals.js";
 import { Stopwatch } from "../../child/stopwatch.js";
 import type { WatchedLease } from "../../child/supervision.js";
 
-/** Maximum time between two checks. It is short because the clock may be set and the host may sleep. */
+/** Maximum time between two checks. It is short because the clock can be changed and the host can sleep. */
 const CHECK_MAX_MS = 250;
 
 /**

@@ -5,8 +5,8 @@ import { type Lease, LeaseLostError } from "holdfast";
 import { formatMs } from "../../frame/durations.js";
 
 /**
- * Returns the reason for the loss. `unconfirmed` means that the lease still runs, because the child is ended before the
- * lease can end.
+ * Returns the reason for the loss. `unconfirmed` means that the lease has not ended yet: the child is ended before that
+ * can happen.
  */
 export function lossReason(lease: Lease): string {
   const why: unknown = lease.signal.reason;
@@ -22,11 +22,12 @@ export function lossMessage(
   sent: NodeJS.Signals | undefined,
 ): string {
   const reaction = sent === undefined ? "" : `; sent ${sent.replace(/^SIG/, "")}`;
-  return `LOST ${plain(name)}: ${inWords(lease, unconfirmedMs)}${reaction}`;
+  return `LOST ${plain(name)}: ${lossText(lease, unconfirmedMs)}${reaction}`;
 }
 
-function inWords(lease: Lease, unconfirmedMs: number): string {
-  const silence = `no confirmed renewal for ${unconfirmedMs < 60_000 ? `${(unconfirmedMs / 1_000).toFixed(1)}s` : formatMs(unconfirmedMs)}`;
+/** The reason for the loss in words. @param unconfirmedMs  the time without a confirmed renewal, if known */
+export function lossText(lease: Lease, unconfirmedMs?: number): string {
+  const silence = `no confirmed renewal${unconfirmedMs === undefined ? "" : ` for ${spanText(unconfirmedMs)}`}`;
   switch (lossReason(lease)) {
     case "unconfirmed":
       return silence;
@@ -35,12 +36,16 @@ function inWords(lease: Lease, unconfirmedMs: number): string {
     case "force-released":
       return `released by force${lease.signal.reason instanceof LeaseLostError ? byWhom(lease.signal.reason) : ""}`;
     case "server-lost":
-      return "Redis no longer holds it for us (a failover, lost memory, or a DEL)";
+      return "Redis no longer holds the lease (failover, lost memory, or a DEL)";
     case "max-hold":
       return "held for longer than --max-hold allows";
     default:
       return "the lease is over";
   }
+}
+
+function spanText(ms: number): string {
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)}s` : formatMs(ms);
 }
 
 /** Names who force-released the lock and why, if that was recorded. */

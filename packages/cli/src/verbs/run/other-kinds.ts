@@ -2,7 +2,7 @@
  * Refuses a name that is in use as another kind, before the first attempt.
  *
  * Each kind has separate keys, so a mutex and a read-write lock with the same name do not exclude each other. Users of
- * flock expect that they do, because plain flock and `flock -s` exclude each other. Two runs that start at the same
+ * flock expect them to, because plain flock and `flock -s` exclude each other. Two runs that start at the same
  * moment can both pass this check, and the library's acquire does not repeat it.
  */
 

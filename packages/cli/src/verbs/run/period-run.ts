@@ -11,7 +11,7 @@ import { Refusal } from "./refusal.js";
 /** Timeout for recording the end of a run. If Redis is unreachable, the record stays without an end. */
 const LONGEST_NOTE_MS = 1_000;
 
-/** The period of one run, read before its jitter and its wait. */
+/** Applies `--once-per` to one run. The server's clock is read before the run's jitter and wait. */
 export class PeriodRun {
   readonly #holdfast: Holdfast;
   readonly #plan: RunPlan;
@@ -35,7 +35,7 @@ export class PeriodRun {
    * Marks the period as used by this run, immediately after the lease was granted.
    *
    * @throws Refusal  another run has used the period
-   * @throws StoreError, LeaseLostError  as in the library; the period may count as used
+   * @throws StoreError, LeaseLostError  as in the library; the period may then count as used
    */
   async enter(lease: Lease): Promise<void> {
     const { oncePer, untilSuccess, name } = this.#plan;

@@ -11,7 +11,7 @@ export class Renewals {
   #sinceConfirmed = new Stopwatch();
   #isAtRisk = false;
 
-  /** @param onRisk  called for the first of consecutive renewals that fail */
+  /** @param onRisk  called when a renewal fails, and not again until a later renewal has succeeded */
   constructor(lease: Lease, onRisk: (event: RenewEvent) => void) {
     this.#owner = lease.owner;
     this.#onRisk = onRisk;

@@ -1,8 +1,8 @@
 /**
  * Reports a run: lines for people on stderr, or JSON Lines with `--json`, and one result line on `--status-fd`.
  *
- * The report never touches stdin and stdout, because they belong to the child. Even looking at a stream may change how
- * a pipe behaves.
+ * The report never touches stdin and stdout, because they belong to the child. Even accessing one of these streams can
+ * change how a pipe behaves.
  */
 import { writeSync } from "node:fs";
 import { jsonLine, notify } from "../../frame/output.js";
@@ -34,7 +34,7 @@ export interface Result {
   readonly token: number | null;
   readonly waitedMs: number;
   readonly heldMs: number | null;
-  /** The holder that blocked the lock, if there was one. */
+  /** The holder that blocked this run, if there was one. */
   readonly holder: object | null;
   /**
    * With failover grace, when grants resume; with `already-done`, when the next run may start. Server time in ms since

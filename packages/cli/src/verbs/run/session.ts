@@ -30,7 +30,7 @@ import type { Outcome, Report, Result } from "./report.js";
 import { endOfInput } from "./standard-input.js";
 import { obtain } from "./waiting.js";
 
-/** Redis may not answer, and a user who interrupted the run wants it to end. */
+/** Timeout for closing after an interruption: Redis may not answer, and the user wants the run to end. */
 const LONGEST_LEAVE_MS = 1_000;
 
 /** How a hold ended, for the result. */
@@ -107,8 +107,8 @@ export class Session {
   }
 
   /**
-   * Closes the connection. Closing also releases what is held. So if `--min-hold` leaves the lease on the server, it
-   * only disconnects.
+   * Closes the connection, which also releases what is held. If `--min-hold` leaves the lease on the server, this only
+   * disconnects.
    */
   async #leave(connection: Connection): Promise<void> {
     if (this.#desk.interruption === undefined) await this.#chronicle?.settled();
@@ -166,7 +166,7 @@ export class Session {
     };
     const { kind, mode, owner, slot = null, acquiredAtMs, waitedMs } = facts;
     this.#report.event("granted", { kind, mode, token: this.#token, owner, slot, acquiredAtMs, waitedMs, leaseMs });
-    this.#report.detail(`${name} is ours${token === undefined ? "" : `, token ${token}`}`);
+    this.#report.detail(`acquired ${name}${token === undefined ? "" : `, token ${token}`}`);
     return facts;
   }
 
@@ -183,7 +183,7 @@ export class Session {
     return await this.#ended(lease, end, renewals);
   }
 
-  /** Enters the period and starts the child under a fresh grant. Releases the lock immediately if either fails. */
+  /** Marks the period as used and starts the child, right after the grant. Releases the lock if either fails. */
   async #begin(lease: Lease, facts: LeaseFacts): Promise<ProcessGroup | undefined> {
     try {
       await this.#period?.enter(lease);
@@ -287,7 +287,7 @@ export class Session {
     }
     if (error instanceof Refusal) {
       const { outcome, holder, resumesAtMs } = error;
-      // The lock was held only to check the period, and no command ran.
+      // If the lock was held, that was only to check the period: no command ran.
       this.#token = null;
       this.#held = undefined;
       this.#report.say(error.message);

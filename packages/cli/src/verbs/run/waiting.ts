@@ -14,7 +14,7 @@ import { heldMessage, holderJson, pausedMessage, ungrantedMessage } from "./mess
 import { Refusal } from "./refusal.js";
 import type { Report } from "./report.js";
 
-/** A lock, and the server's clock, which dates its holders and pauses. This host's clock may differ. */
+/** A lock, and the server's clock, because the times of holders and pauses are server times. */
 export interface SoughtLock extends ChosenLock {
   serverNowMs(): Promise<number>;
 }
@@ -29,7 +29,7 @@ const NOTICE_AFTER_MS = 2_000;
 /** A lease, and whether the run had to wait for it. */
 export interface Obtained {
   readonly lease: Lease;
-  /** False if the first request was granted, unless that took long. A short request is not a wait. */
+  /** False if the first request was granted quickly, which does not count as a wait. */
   readonly hasWaited: boolean;
 }
 
@@ -147,14 +147,14 @@ function grace(name: string, resumesInMs: number, nowMs: number): Refusal {
   const at = new Date(resumesAtMs).toISOString().slice(11, 19);
   return new Refusal(
     "grace",
-    `${plain(name)} is not granted until ${at}Z (in ${formatMs(resumesInMs)}): this Redis took over from another, and may not know every held lock`,
+    `${plain(name)} is not granted until ${at}Z (in ${formatMs(resumesInMs)}): this Redis was restarted or took over from another, and may not know every held lock`,
     { resumesAtMs },
   );
 }
 
 /**
- * Reports the holder once: to programs when the wait starts, and to people when it takes long. Checks only then whether
- * anyone reads the report, because the check opens stderr, and a quick grant needs no report.
+ * Reports the holder once: to programs when the wait starts, and to people after `NOTICE_AFTER_MS`. Checks only then
+ * whether anyone reads the report, because the check opens stderr, and a quick grant needs no report.
  */
 class WaitNotice {
   readonly #chosen: SoughtLock;
@@ -177,12 +177,16 @@ class WaitNotice {
     subscribe("holdfast:wait", this.#onWait);
   }
 
-  /** Whether the run waits. Locks in other formats do not publish waits, so their wait counts from the first request. */
+  /** Whether the run waits. Locks in other formats do not publish waits, so for them every request counts as a wait. */
   get hasBegun(): boolean {
     return this.#hasBegun || this.#chosen.isForeign;
   }
 
-  /** Records that the run waits: no grant, or no reply for long. Reports that once, unless the run does not go on. */
+  /**
+   * Records that the run has to wait, because the lock is not granted or the reply takes long. Reports that once.
+   *
+   * @param isReported  false if the run is about to give up, so that there is no wait to report
+   */
   begin(isReported = true): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
@@ -206,7 +210,7 @@ class WaitNotice {
     if (!this.#report.isTalkative) return;
     let isUndecided = false;
     const looking = this.#chosen.lock.inspect().catch((error: unknown) => {
-      // Enough servers answer, but not enough to tell whether a Redlock is held.
+      // At least one server reports a holder, but too few servers answer to tell whether the Redlock is held.
       isUndecided = error instanceof QuorumError && error.answers.some(({ answer }) => answer === "held");
       return undefined;
     });
@@ -214,8 +218,8 @@ class WaitNotice {
     if (this.#isOver) return;
     const { kind, lock } = this.#chosen;
     const { name } = lock;
-    if (isUndecided) this.#report.say(`waiting for ${plain(name)}, which may be held: some servers do not answer`);
-    else if (seen === undefined) this.#report.say(`waiting for ${plain(name)}: Redis does not answer`);
+    if (isUndecided) this.#report.say(`waiting for ${plain(name)}, which may be held: some servers do not reply`);
+    else if (seen === undefined) this.#report.say(`waiting for ${plain(name)}: Redis does not reply`);
     else if (seen.pause !== undefined) this.#report.say(`waiting: ${pausedMessage(name, seen.pause, nowMs)}`);
     else if (seen.holders.length === 0) this.#report.say(ungrantedMessage(name, kind));
     else this.#report.say(`waiting: ${heldMessage(name, seen.holders[0], nowMs)}${ahead(seen.waiterCount)}`);
@@ -224,5 +228,5 @@ class WaitNotice {
 
 /** The count includes this run, so 1 means that no other client waits. */
 function ahead(waiterCount: number): string {
-  return waiterCount > 1 ? `, and ${waiterCount} wait` : "";
+  return waiterCount > 1 ? `; ${waiterCount} clients are waiting, including this one` : "";
 }

@@ -1,4 +1,4 @@
-/** Prints the page of `show` for people. */
+/** Formats the page of `show` for people. */
 
 import { plain, serversSentence, unreadableSentence } from "@holdfast/console/text";
 import { formatMs } from "../../frame/durations.js";
@@ -70,7 +70,7 @@ function lockLines(lock: ShownLock, atMs: number, paint: Paint): string[] {
 
 function holderLines(lock: ShownLock, holder: ShownLock["holders"][number], atMs: number): string[] {
   const { sinceAtMs, leaseLeftMs, token, owner, slots, permits, label, mode } = holder;
-  const since = sinceAtMs === undefined ? "" : `, since ${formatMs(atMs - sinceAtMs)} (${formatInstant(sinceAtMs)})`;
+  const since = sinceAtMs === undefined ? "" : ` for ${formatMs(atMs - sinceAtMs)} (since ${formatInstant(sinceAtMs)})`;
   const what = [
     ...(lock.kind === "read-write-lock" && mode === "shared" ? ["reads"] : []),
     ...(lock.permits === undefined ? [] : [permitsText(permits)]),
@@ -83,7 +83,7 @@ function holderLines(lock: ShownLock, holder: ShownLock["holders"][number], atMs
   ];
 }
 
-/** Describes a holder whose client is gone, and prints the command that frees the lock before its lease ends. */
+/** Describes a holder whose client is gone, with the command that frees the lock before the lease ends. */
 function goneLines(lock: ShownLock, holder: ShownLock["holders"][number], atMs: number): string[] {
   const gone = goneSentence(holder, atMs);
   if (gone === undefined) return [];
@@ -111,7 +111,7 @@ const WAITER_COLUMNS = [
     },
   },
   {
-    heading: "SINCE",
+    heading: "WAITED",
     cell: ({ waiter: { sinceAtMs }, atMs }: WaiterRow) =>
       sinceAtMs === undefined ? undefined : formatMs(atMs - sinceAtMs),
   },

@@ -15,10 +15,11 @@ import { pageLines } from "./page.js";
 const HELP = `
 Shows one lock: its state, every holder with token and owner (for holdfast
 release), the waiters in the order in which they are served, permits, a
-pause, and the last lines of its history.
+pause, and the last events of its history.
 
   -q, --quiet             print nothing; exit code 0 if it is held, 1 if not,
-                          69 if that is unknown
+                          65 if a key of it has a wrong type, 69 if it is
+                          unknown whether it is held
       --conditions        also who waits for conditions of the mutex. Scans
                           all keys of the database (the Redis user needs
                           SCAN)
@@ -48,7 +49,9 @@ export const show: Verb = {
       if (common.isQuiet) {
         const found = await findLocks(connection.holdfast, common, name);
         if (found.some(({ entry }) => entry.holders.length > 0)) return EXIT.done;
-        return found.some(({ entry }) => entry.unreadable?.reason !== undefined) ? EXIT.unreachable : EXIT.no;
+        const unreadable = found.flatMap(({ entry }) => entry.unreadable ?? []);
+        if (unreadable.some(({ reason }) => reason !== undefined)) return EXIT.unreachable;
+        return unreadable.length > 0 ? EXIT.otherKind : EXIT.no;
       }
       const read = (): Promise<View> => viewOf(call, connection, name);
       if (everyMs !== undefined) return await watch(call, everyMs, read);

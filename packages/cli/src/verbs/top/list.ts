@@ -21,8 +21,8 @@ const RANK: Readonly<Record<Order, (hot: HotLock) => number>> = {
 };
 
 /**
- * Returns the locks whose name, kind, label, holder or pause contains `filter`, sorted by `order`. Ties are sorted by
- * waiters, and then by name.
+ * Returns the locks whose name, kind, label, holder or pause contains `filter`, sorted by `order`. Ties are broken by
+ * the number of waiters, and then by name.
  */
 export function hottest(locks: readonly HotLock[], order: Order, filter: string): HotLock[] {
   const text = filter.toLowerCase();
@@ -33,8 +33,8 @@ export function hottest(locks: readonly HotLock[], order: Order, filter: string)
 }
 
 /**
- * Returns the line that says that the filter does not search all locks, and how to search their names; undefined if it
- * does.
+ * Returns a note that the filter searched only some of the locks, and how to search all names. Undefined if there is no
+ * filter, or if all locks were read.
  */
 export function partialNote({ locks, isComplete }: Snapshot, filter: string): string | undefined {
   if (isComplete || filter === "") return undefined;
@@ -57,7 +57,7 @@ function holderText({ lock: { holders, pause } }: HotLock): string | undefined {
   return holders.length === 1 ? whoIs(holder) : `${holders.length} holders`;
 }
 
-/** The columns of the list. Values that only a history contains are `-` without one. */
+/** The columns of the list. Values that come from the history are `-` if there is none. */
 export const COLUMNS: readonly Column<HotLock>[] = [
   { heading: "NAME", cell: ({ lock }) => lock.name },
   { heading: "KIND", cell: ({ lock }) => lock.kind },

@@ -31,7 +31,7 @@ export class LiveTop {
   #order: Order = "waiters";
   #filter = "";
   #isTyping = false;
-  #isStopped = false;
+  #isFrozen = false;
 
   constructor(call: Call, sampler: Sampler, { intervalMs, rows }: { intervalMs: number; rows: number | undefined }) {
     this.#call = call;
@@ -52,7 +52,7 @@ export class LiveTop {
       this.#draw();
       while (!interruption.signal.aborted) {
         await sleep(this.#intervalMs, interruption.signal);
-        if (this.#isStopped || interruption.signal.aborted) continue;
+        if (this.#isFrozen || interruption.signal.aborted) continue;
         await this.#sampleAgain();
         this.#draw();
       }
@@ -102,12 +102,12 @@ export class LiveTop {
     }
     if (this.#isTyping) this.#type(key);
     else if (key === "/") this.#isTyping = true;
-    else if (key === "p") this.#isStopped = !this.#isStopped;
+    else if (key === "p") this.#isFrozen = !this.#isFrozen;
     else if (key === "s") this.#order = ORDERS[(ORDERS.indexOf(this.#order) + 1) % ORDERS.length] ?? "waiters";
     else if (key === "escape") this.#filter = "";
     else return;
     this.#draw();
-    // The list shows the last sample, so an error while reading the history is ignored.
+    // If the history cannot be read, the list still shows the last sample, so ignore the error.
     this.#choose().then(
       () => this.#draw(),
       () => {},
@@ -148,8 +148,8 @@ export class LiveTop {
 
   #second(): string {
     if (this.#isTyping) return `filter: ${plain(this.#filter)}_  (Enter keeps it, Esc clears it)`;
-    if (this.#trouble !== "") return `holdfast: asking again: ${this.#trouble}`;
+    if (this.#trouble !== "") return `holdfast: retrying: ${this.#trouble}`;
     const filter = this.#filter === "" ? "" : `  filter: ${plain(this.#filter)}`;
-    return `sorted by ${this.#order}${filter}${this.#isStopped ? "  STOPPED" : ""}  [s]ort [/]filter sto[p] [q]uit`;
+    return `sorted by ${this.#order}${filter}${this.#isFrozen ? "  FROZEN" : ""}  [s]ort [/]filter [p] freeze [q]uit`;
   }
 }

@@ -1,4 +1,4 @@
-/** Takes samples of all locks for `top`, and computes what several samples show together. */
+/** Takes samples of all locks for `top`, and computes statistics across samples. */
 import { type HistoryEntry, type LockEntry, readHistory, surveyAll } from "holdfast/admin";
 import type { Connection } from "../../frame/verb.js";
 import { serverNowMs } from "../../listing/server-time.js";
@@ -9,7 +9,7 @@ export interface HotLock {
   /** Server time of the reading, in ms since 1970. */
   readonly atMs: number;
   readonly longestWaitMs: number | undefined;
-  /** The percentage of samples in which the lock was held; undefined after the first sample. */
+  /** The percentage of samples in which the lock was held; undefined until there are two samples. */
   readonly heldPercent: number | undefined;
   /** What the history says about the last minute; undefined without a history. */
   readonly past: Past | undefined;
@@ -31,13 +31,13 @@ export interface Snapshot {
   readonly isComplete: boolean;
 }
 
-/** Reading more locks would load the servers, although only about twenty are shown. */
+/** The most locks to read in a sample. Reading more would burden the servers, and only about twenty are shown. */
 const MOST_LOCKS = 5_000;
 /** The number of samples that are kept: one minute at one sample a second. */
 const MOST_SAMPLES = 60;
 const PAST_MS = 60_000;
 
-/** Takes samples of all locks, and keeps the last ones. */
+/** Takes samples of all locks, and remembers which locks were held in the most recent ones. */
 export class Sampler {
   readonly #connection: Connection;
   readonly #pattern: string | undefined;

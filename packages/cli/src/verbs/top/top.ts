@@ -25,7 +25,7 @@ second, refusals and losses of the last minute (- without a history).
   -n, --rows N            at most N locks (as many as fit; 20 without a
                           terminal)
 
-Keys: s sort, / filter, p pause and continue, q quit. If stdout is not a
+Keys: s sort, / filter, p freeze and continue, q quit. If stdout is not a
 terminal: JSON Lines, one sample each. Exit code 0.`;
 
 const USUAL_ROWS = 20;
@@ -72,7 +72,7 @@ async function once({ common, streams }: Call, sampler: Sampler, rows: number): 
   return EXIT.done;
 }
 
-/** Prints one line for each sample until a signal. An unreachable Redis is reported once, and then tried again. */
+/** Prints one line for each sample until a signal. If Redis is unreachable, reports that once and keeps trying. */
 async function lines({ streams, common }: Call, sampler: Sampler, intervalMs: number, rows: number): Promise<number> {
   const interruption = listenForSignals();
   let complaint = "";
