@@ -149,10 +149,10 @@ export const OVER: Readonly<Record<OverReason, string>> = {
   "force-released": "it was force-released, so the lock may have been granted to another holder",
   "server-lost": "the server no longer has it, so the lock may have been granted to another holder",
   "max-hold": "maxHoldMs was reached, so release() or its end frees the lock",
-  closing: "this Holdfast is closing, and keeps it until its work or the grace ends",
+  closing: "this Holdfast is closing, and keeps it until its work or the grace period ends",
   closed:
     "this Holdfast was closed and released it, or left it to expire, so the lock may have been granted to another holder",
-  released: "it was already released with release(), so the lock may have been granted to another holder since",
+  released: "it was released with release(), so the lock may have been granted to another holder since",
   "handed-over": "it was exported for another process, which may hold it now",
   superseded: "a later call is waiting to run",
 };

@@ -149,7 +149,7 @@ describe("the error explains the mistake and the fix", () => {
   it("when a lease is extended after its own release", async () => {
     const lease = await local().mutex("a").acquire();
     await lease.release();
-    await expect(lease.extend(1_000)).rejects.toThrow("it was already released with release()");
+    await expect(lease.extend(1_000)).rejects.toThrow("it was released with release()");
   });
 
   it("when a client or a store is passed instead of options", async () => {
