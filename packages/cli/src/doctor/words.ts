@@ -37,13 +37,15 @@ export function isRefused(words: string): boolean {
 
 /** The fix for facts that did not arrive in time. The console shows it too, so it names the whole command. */
 export const MORE_TIME = "allow more time: run holdfast doctor --for 1m";
+const LONGER_TIMEOUT = "allow more time: run holdfast doctor --command-timeout 30s";
 
 /**
  * The fix for facts that could not be read.
  *
  * @param why    why not, from `NodeFacts.hidden`; undefined if they were not read because the role is unknown
- * @param grant  the fix if the server refused the command
+ * @param grant  the fix if time is not the reason
  */
 export function fixFor(why: string | undefined, grant: string): string {
-  return why === undefined || isRefused(why) ? grant : MORE_TIME;
+  if (why !== undefined && /^no reply within/.test(why)) return MORE_TIME;
+  return why !== undefined && /timed out/i.test(why) ? LONGER_TIMEOUT : grant;
 }

@@ -1,6 +1,6 @@
 import type { ClientEntry } from "holdfast/admin";
 
-/** Whether a client holds or waits for locks. A client that does neither does not update its record. */
+/** Whether a client holds or waits for locks that the list contains. */
 export function isInUse({ held, waits }: ClientEntry): boolean {
   return held.length + waits.length > 0;
 }

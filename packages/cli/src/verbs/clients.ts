@@ -23,8 +23,9 @@ so for a minute, it has crashed or is disconnected. Its STATE is then "gone",
 and its locks stay held until their leases end. To release all of them now:
 holdfast release --client ID
 
-"idle" means that a client neither holds nor waits, so it does not update its
-record. "unknown" means that a client holds or waits, but has no record.
+"idle" means that a client neither holds nor waits for a listed lock, and has
+not updated its record for a minute. "unknown" means that a client holds or
+waits, but has no record.
 
 Exit code 0. --json: {"v":1,"clients":[…]}.`;
 
@@ -38,7 +39,7 @@ const since = (at: number | undefined, { atMs }: Row): string | undefined =>
 
 function stateOf(row: Row): string {
   const { client } = row;
-  if (!isInUse(client)) return "idle";
+  if (!isInUse(client)) return client.isHeardOf ? "alive" : "idle";
   if (isGone(client)) return `gone for ${since(client.lastSeenAtMs, row)}`;
   return client.isHeardOf ? "alive" : "unknown";
 }

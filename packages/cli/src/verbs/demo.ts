@@ -128,7 +128,7 @@ async function playOnRedis(call: Call, facts: Omit<Play, "hire">): Promise<PlayS
     if (!(await takePrefix(client, connection.nodes(), 2 * facts.forMs + MARKER_SPARE_MS))) {
       throw new CliError(
         EXIT.no,
-        `another demo is running, or one was killed. Nothing was changed. To remove its keys, run redis-cli --scan --pattern '${PREFIX}:*' | xargs redis-cli unlink`,
+        `another demo is running on ${connection.address}, or one was killed. Nothing was changed. If none is running, delete its keys, which begin with ${PREFIX}:`,
       );
     }
     facts.say(`Each worker is a process, on ${connection.address}.`);

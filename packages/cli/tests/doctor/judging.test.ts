@@ -397,7 +397,10 @@ test.each([
       return findings.map(({ status, measured, fix }) => `${status}: ${measured.includes(why)}: ${fix}`);
     };
     expect(fixFor("no reply within 5s")).toEqual(["unknown: true: allow more time: run holdfast doctor --for 1m"]);
-    expect(fixFor("Command timed out")).toEqual(["unknown: true: allow more time: run holdfast doctor --for 1m"]);
+    expect(fixFor("Command timed out")).toEqual([
+      "unknown: true: allow more time: run holdfast doctor --command-timeout 30s",
+    ]);
+    expect(fixFor("ERR unsupported command")).toEqual([`unknown: true: ${grant}`]);
     expect(fixFor("NOPERM this user has no permissions")).toEqual([`unknown: true: ${grant}`]);
   },
 );

@@ -187,10 +187,12 @@ test("the suggested fix depends on the reason why the result is unknown", () => 
   for (const why of ["NOPERM this user has no permissions to run", "ERR command is not allowed: SCAN"]) {
     expect(judged(unread(why))).toEqual([expect.stringMatching(/^unknown: .*; grant SCAN and XREVRANGE/)]);
   }
-  for (const why of ["Command timed out", "no reply within 5s"]) {
-    expect(judged(unread(why))).toEqual([
-      expect.stringMatching(/^unknown: .*; allow more time: run holdfast doctor --for 1m$/),
-    ]);
+  for (const [why, flag] of [
+    ["no reply within 5s", "--for 1m"],
+    ["Command timed out", "--command-timeout 30s"],
+  ] as const) {
+    const fix = `; allow more time: run holdfast doctor ${flag}`;
+    expect(judged(unread(why))).toEqual([expect.stringMatching(new RegExp(`^unknown: .*${fix}$`))]);
   }
 });
 
