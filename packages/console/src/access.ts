@@ -131,7 +131,8 @@ export class Access {
       throw new HttpProblem(429, "too-many-attempts", `Too many wrong tokens. Try again in ${seconds} s.`, { headers });
     }
     this.#attempts.failed(address, token);
-    const detail = "Wrong token. Each start of holdfast console prints a new address, unless --token sets the token.";
+    const detail =
+      "Wrong token. If holdfast console made the token, each start makes a new one, and prints the new address.";
     throw new HttpProblem(401, "unauthenticated", detail, { headers: { "WWW-Authenticate": "Bearer" } });
   }
 

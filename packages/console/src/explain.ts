@@ -40,15 +40,17 @@ function reasonOf(entry: LockEntry, circumstances: Circumstances): ExplainView {
     };
   }
   if (first === undefined) {
-    if (grace !== null) {
-      const quiet =
-        circumstances.serverCount > 1
-          ? "A server is in its quiet time, and grants no new locks until it ends."
-          : "Quiet time: no new locks are granted until it ends.";
+    const isOneOfMany = circumstances.serverCount > 1;
+    if (grace !== null && (waiters > 0 || !isOneOfMany)) {
+      const quiet = isOneOfMany
+        ? "A server is in its quiet time, and grants no new locks until it ends."
+        : "Quiet time: no new locks are granted until it ends.";
       return { code: "grace", text: `${quiet} ${grace.cause}`, untilAtMs: grace.untilAtMs };
     }
-    if (waiters === 0)
-      return { code: "free", text: "Free: the next client that asks gets it immediately.", untilAtMs: null };
+    if (waiters === 0) {
+      const unless = grace === null ? "" : ", unless its server is the one in its quiet time";
+      return { code: "free", text: `Free: the next client that asks gets it immediately${unless}.`, untilAtMs: null };
+    }
     const text = "Free, and being handed over: the next waiter was notified, or asks again within seconds.";
     return { code: "hand-over", text, untilAtMs: null };
   }

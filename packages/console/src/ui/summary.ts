@@ -58,7 +58,8 @@ export function problemHeading(problem: Pick<Problem, "status" | "code" | "mayHa
   // A Redlock whose state is undecided may have been released on the servers that replied.
   if (problem === undefined || problem.mayHaveRun === true || problem.code === "undecided")
     return "The outcome is unknown";
-  return problem.status < 500 ? "Nothing was changed" : "The action failed";
+  // A client may have other locks, which were released before one with a key of a wrong type.
+  return problem.status < 500 && problem.code !== "wrong-type" ? "Nothing was changed" : "The action failed";
 }
 
 const RANK: Readonly<Record<FindingView["severity"], number>> = { critical: 0, warning: 1, info: 2 };
