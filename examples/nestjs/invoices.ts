@@ -33,7 +33,7 @@ export class Invoices {
     return { closed: id };
   }
 
-  // A caller that arrives while it runs does not wait, and gets to know who runs it.
+  // A caller that arrives while it runs does not wait, and the refusal says who runs it.
   @Locked({ name: "month-end", waitMs: 0, whenBusy: "skip", label: "month end" })
   async monthEnd(@HeldLease() lease?: Lease): Promise<string | Refusal> {
     lease?.assertHeld();

@@ -86,6 +86,7 @@ test("the error for an invalid option names the option", async () => {
   await expect(surveyOnce(holdfast, { states: ["over" as "done"] })).rejects.toThrow(
     /states must be a non-empty array of .*; got "over"/,
   );
+  await expect(surveyOnce(holdfast, { states: [] })).rejects.toThrow(/; got an empty array/);
   await expect(surveyOnce(holdfast, { limit: 0 })).rejects.toThrow(/limit must be/);
   await expect(surveyOnce(holdfast, { cursor: "x" })).rejects.toThrow(/cursor must be/);
   expect(ONCE_STATES).toContain("blocked");

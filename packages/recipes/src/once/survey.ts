@@ -71,6 +71,12 @@ const MOST_STEPS = 50;
 /** Maximum number of records that are read concurrently. */
 const AT_ONCE = 50;
 
+/** The first value that is no state, for the error message. */
+function wrongIn(states: unknown): string {
+  if (!Array.isArray(states)) return show(states);
+  return states.length === 0 ? "an empty array" : show(states.find((state) => !ONCE_STATES.includes(state)));
+}
+
 /**
  * Returns one page of the recorded calls. Read-only. Uses SCAN on every primary, never KEYS, and reads no recorded
  * values.
@@ -87,9 +93,7 @@ export async function surveyOnce(holdfast: Holdfast, options: OnceSurveyOptions 
   if (scope !== undefined && typeof scope !== "string")
     throw new TypeError(`scope must be a string; got ${show(scope)}`);
   if (!Array.isArray(states) || states.length === 0 || !states.every((state) => ONCE_STATES.includes(state)))
-    throw new TypeError(
-      `states must be a non-empty array of ${ONCE_STATES.join(", ")}; got ${show(Array.isArray(states) ? states.find((state) => !ONCE_STATES.includes(state)) : states)}`,
-    );
+    throw new TypeError(`states must be a non-empty array of ${ONCE_STATES.join(", ")}; got ${wrongIn(states)}`);
   checkWhole("limit", limit, 1, 10_000);
   let progress = readCursor(cursor);
   const place = placeOf(holdfast);
