@@ -79,8 +79,8 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;
 
   /**
-   * A name for this client. While the client holds a lock, waiters' error messages show this name, the host and the
-   * process id. At most 256 bytes.
+   * A name for this client. While the client holds a lock, `error.holder` of waiters, `holdfast ls` and the console show
+   * this name. At most 256 bytes.
    */
   readonly clientName?: string | undefined;
 

@@ -2,7 +2,8 @@
  * Finds possible deadlocks: cycles of clients, each of which holds a lock and waits for a lock that the next one holds.
  *
  * The locks are read one after the other, so a single list can show a cycle that never existed. Therefore
- * `findDeadlocks` reads them twice, and reports only cycles whose holds and waits are the same in both lists.
+ * `findDeadlocks` reads them again if there is a cycle, and reports only cycles whose holds and waits are the same in
+ * both lists.
  */
 
 import { checkWhole } from "../core/options.js";

@@ -218,7 +218,7 @@ export function timeoutMessage(
   const hint = isOwn ? " Another task of this process or the caller itself holds it." : "";
   const ahead = waitersAhead ? `, with ${waitersAhead} ${waitersAhead === 1 ? "waiter" : "waiters"} ahead` : "";
   const paused = pause === undefined ? "" : ` while ${describePause(pause)}`;
-  return `${quote(lockName)} was not acquired ${waited}${paused}${holderText(holder, isOwn)}${ahead}; you hold nothing, so retrying is safe.${hint}`;
+  return `${quote(lockName)} was not acquired ${waited}${paused}${holderText(holder, isOwn)}${ahead}; retrying is safe.${hint}`;
 }
 
 function holderText(holder: Holder | undefined, isOwn: boolean): string {

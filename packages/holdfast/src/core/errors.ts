@@ -290,7 +290,7 @@ export class StoreError extends LockError {
 }
 
 /**
- * No majority of the independent servers replied in time. Grants of individual servers are released, or expire after
+ * No majority of the independent servers replied in time, or the replies did not decide the outcome. Grants of individual servers are released, or expire after
  * `leaseMs` at the latest on servers that cannot be reached. `inspect` also throws this error if a majority replied,
  * but the servers that did not reply decide whether the lock is held.
  */

@@ -67,9 +67,10 @@ function busyOf(queues: readonly LocalQueue[]): readonly LocalQueue[] {
  * next without a round trip.
  *
  * The claim is in the server's queue on behalf of all callers that wait here. When it is granted, the callers that were
- * already waiting form its batch: at most 32, 128 if many callers wait, or more with `retain`. They hold the lock one after the other, each
- * with its own token from the tokens that the grant reserves. Later callers wait for the next claim, which joins the
- * queue immediately. So other processes are served after one batch. A batch that takes too long is stopped.
+ * already waiting form its batch: at most 32, 128 if many callers wait, or more with `retain`. They hold the lock one
+ * after the other, each with its own token from the tokens that the grant reserves. Later callers wait for the next
+ * claim, which joins the queue immediately. So other processes are served after one batch. A batch that takes too long
+ * is stopped.
  *
  * Invariants:
  * - A batch contains only callers that called before the server made the grant. So a token is never older than one that

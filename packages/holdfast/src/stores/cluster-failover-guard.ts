@@ -66,7 +66,10 @@ export class ClusterFailoverGuard implements FailoverGuard {
   readonly #client: Pick<ScriptClient, "evalsha" | "load">;
   readonly #runs = new Runs(() => this.#slots.clear());
   readonly #slots = new Map<number, { readonly run: Run; readonly atMs: number }>();
-  /** Slots whose servers may not grant. A caller that asks again within a short time gets the stored answer, without another request. */
+  /**
+   * Slots whose servers may not grant. A caller that asks again within a short time gets the stored answer, without
+   * another request.
+   */
   readonly #quiet = new Map<number, { readonly untilMs: number; readonly endMs: number; readonly longestMs: number }>();
   readonly #asking = new Map<number, Promise<Found>>();
   /** The longest lease that this process has requested, in ms. */

@@ -130,11 +130,13 @@ async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease):
   }
   return new Promise<unknown>((resolve, reject) => {
     const run = async (): Promise<unknown> => callback(lock, lease);
+    let isRunning = true;
     Lease.holdingOf(lease).onLost((reason) => {
-      if (reason !== "closing") reject(lossOf(lease));
+      if (reason !== "closing") reject(lossOf(lease, { isRunning }));
     });
     run().then(
       async (result) => {
+        isRunning = false;
         // If the lease has expired, `validForMs` reports the loss, which rejects the promise.
         const wasHeld = lease.validForMs() > 0;
         try {
@@ -143,10 +145,11 @@ async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease):
         } catch (error) {
           // Even if the release was not confirmed, the work ended while the lease was valid, and the lease will expire.
           if (wasHeld && !(error instanceof LeaseLostError)) resolve(result);
-          else reject(lossOf(lease, error));
+          else reject(lossOf(lease, { isRunning, known: error }));
         }
       },
       async (error: unknown) => {
+        isRunning = false;
         await lease.release().catch(() => {});
         reject(error);
       },
@@ -155,11 +158,11 @@ async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease):
 }
 
 /**
- * The error of a request whose lock was lost while its callback ran.
+ * The error of a request whose lock was lost before its callback ended, or before the release.
  *
  * @param known  the reason, if a release has reported it
  */
-function lossOf(lease: Lease, known?: unknown): DOMException {
+function lossOf(lease: Lease, { isRunning, known }: { isRunning: boolean; known?: unknown }): DOMException {
   let cause = known;
   try {
     lease.assertHeld();
@@ -167,9 +170,5 @@ function lossOf(lease: Lease, known?: unknown): DOMException {
     cause ??= error;
   }
   const why = cause instanceof Error ? cause.message : `The lock ${show(lease.name)} was lost.`;
-  return domException(
-    known === undefined ? `${why} The callback continues without the lock.` : why,
-    "AbortError",
-    cause,
-  );
+  return domException(isRunning ? `${why} The callback continues without the lock.` : why, "AbortError", cause);
 }

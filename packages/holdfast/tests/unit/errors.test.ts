@@ -99,7 +99,7 @@ describe("an acquire timeout", () => {
     expect(error.message).toBe(
       '"order:42" was not acquired within 5000 ms: held by abcdefghijklmnop/7/30000/1/report (pid 4242 on web-3) ' +
         'for "nightly report" since 2025-11-21T07:47:00.000Z, token 1763711220000000, lease ends in 1235 ms, ' +
-        "with 3 waiters ahead; you hold nothing, so retrying is safe.",
+        "with 3 waiters ahead; retrying is safe.",
     );
     expect(error).toMatchObject({ waitMs: 5_000, holder: HOLDER, waitersAhead: 3, token: HOLDER.token });
   });
@@ -109,7 +109,7 @@ describe("an acquire timeout", () => {
     expect(error.message).toBe(
       '"order:42" was not acquired within 5000 ms: held by this process, abcdefghijklmnop/7/30000/1/report ' +
         '(pid 4242 on web-3) for "nightly report" since 2025-11-21T07:47:00.000Z, token 1763711220000000, lease ends in 1235 ms; ' +
-        "you hold nothing, so retrying is safe. " +
+        "retrying is safe. " +
         "Another task of this process or the caller itself holds it.",
     );
     expect(error.isOwn).toBe(true);
@@ -127,10 +127,10 @@ describe("an acquire timeout", () => {
       leaseLeftMs: Infinity,
     };
     expect(new AcquireTimeoutError("a", { waitMs: 0, holder: foreign }).message).toBe(
-      '"a" was not acquired immediately: held by legacy, no expiry; you hold nothing, so retrying is safe.',
+      '"a" was not acquired immediately: held by legacy, no expiry; retrying is safe.',
     );
     expect(new AcquireTimeoutError("a", { waitMs: 10 }).message).toBe(
-      '"a" was not acquired within 10 ms; you hold nothing, so retrying is safe.',
+      '"a" was not acquired within 10 ms; retrying is safe.',
     );
     expect(new AcquireTimeoutError("a", { waitMs: 10 }).token).toBeUndefined();
   });
