@@ -46,6 +46,6 @@ const LONGER_TIMEOUT = "allow more time: run holdfast doctor --command-timeout 3
  * @param grant  the fix if time is not the reason
  */
 export function fixFor(why: string | undefined, grant: string): string {
-  if (why !== undefined && /^no reply within/.test(why)) return MORE_TIME;
-  return why !== undefined && /timed out/i.test(why) ? LONGER_TIMEOUT : grant;
+  if (why?.startsWith("no reply within")) return MORE_TIME;
+  return why?.includes("timed out") ? LONGER_TIMEOUT : grant;
 }
