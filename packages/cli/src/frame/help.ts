@@ -23,8 +23,8 @@ Exit codes:
   1            the result is negative: not held, no leader, not changed,
                or problems found
   64           wrong usage
-  65           NAME is in use as another kind, or with other permits, or a key
-               of it has a wrong type
+  65           NAME is in use as another kind, or with other permits, or a
+               key of it has a wrong type
   69           Redis cannot be reached or the outcome is unknown, never busy
   75           the command did not run: busy, wait over, paused, already
                done, quiet time after a failover or restart

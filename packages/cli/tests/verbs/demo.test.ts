@@ -54,7 +54,8 @@ describe("demo", () => {
     await stage.redis.command("SET", "hf-demo:mutex:{mine}", "x");
     const { code, stderr } = await stage.say("demo", "-r", stage.redis.url, "--for", "5s");
     expect(code).toBe(1);
-    expect(stderr).toContain("Nothing was changed. To remove its keys, run redis-cli --scan --pattern 'hf-demo:*' | ");
+    expect(stderr).toContain(`another demo is running on ${stage.redis.url}`);
+    expect(stderr).toContain("Nothing was changed. If none is running, delete its keys, which begin with hf-demo:");
     expect(await stage.redis.command("GET", "hf-demo:mutex:{mine}")).toBe("x");
     await stage.redis.command("DEL", "hf-demo:mutex:{mine}");
   });
