@@ -50,7 +50,7 @@ it("a filter finds a lock among more than the page follows, and until then the p
   await page.getByText("10,000+ locks").waitFor();
   await watch(page);
   await filterBy(page, `name:${name}`);
-  await page.getByText("1 of 13,001 locks").waitFor();
+  await page.locator("p.count", { hasText: "1 of 13,001 locks" }).waitFor();
   await page.getByRole("link", { name }).waitFor();
   const said = await page.evaluate<readonly string[]>("globalThis.said");
   expect(said.filter((text) => /^0|No locks/.test(text))).toEqual([]);
@@ -62,7 +62,7 @@ it("a filter that no lock matches says so after all locks were read", async () =
   const console = await builtConsole(redis, { pollMs: 1_000 });
   const { page } = await browser.open(console.origin);
   await enter(page, console, "#/locks?q=name:nowhere");
-  await page.getByText("0 of 13,001 locks").waitFor();
+  await page.locator("p.count", { hasText: "0 of 13,001 locks" }).waitFor();
   await page.getByText("No locks match").waitFor();
 });
 
