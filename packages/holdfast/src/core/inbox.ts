@@ -60,10 +60,22 @@ export class Registry<Value> {
     }
   }
 
-  /** Returns a copy of all values, so that the caller may change the registry while it iterates. */
+  /**
+   * Calls `visit` for each value. `visit` may change the registry: a removed value is not visited, and an added one may
+   * be.
+   */
+  forEach(visit: (value: Value) => void): void {
+    for (const value of this.#values) if (value !== undefined) visit(value);
+    this.#rest.forEach(visit);
+  }
+
+  /** Returns a copy of all values. */
   values(): Value[] {
-    const ring = this.#values.filter((value): value is Value & {} => value !== undefined);
-    return [...ring, ...this.#rest.values()];
+    const copy: Value[] = [];
+    this.forEach((value) => {
+      copy.push(value);
+    });
+    return copy;
   }
 }
 

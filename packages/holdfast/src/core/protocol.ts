@@ -184,13 +184,14 @@ export interface LockProtocol extends WaitProtocol {
   extend(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld>;
 
   /**
-   * Renews several leases of this kind with one request. Absent if the kind or the store cannot do that.
+   * Renews several leases of this kind for `leaseMs` with one request. Absent if the kind or the store cannot do that.
    *
    * @returns the indexes in `leases` of the leases that were not renewed
    */
   readonly renewAll?:
     | ((
-        leases: readonly { readonly protocol: LockProtocol; readonly grant: Grant; readonly leaseMs: number }[],
+        leases: readonly { readonly protocol: LockProtocol; readonly grant: Grant }[],
+        leaseMs: number,
         timeoutMs: number,
       ) => Promise<readonly number[]>)
     | undefined;
@@ -313,7 +314,7 @@ export class OwnClaim implements Claim {
   get owner(): string {
     const owner = `${this.#clientId}/${this.number}/${this.leaseMs}/${this.amount}`;
     // Percent-encoding leaves only ASCII letters, digits and -_.!~*'() in a label, so a semicolon ends it.
-    const label = encodeURIComponent(this.#label);
+    const label = this.#label && encodeURIComponent(this.#label);
     if (this.handOffMs !== undefined) return `${owner}/${label};${this.handOffMs}`;
     return label === "" ? owner : `${owner}/${label}`;
   }

@@ -95,16 +95,15 @@ export class RenewalSchedule {
 /** Publishes how a renewal ended. @param failure  the error; undefined if the server replied */
 export function publishRenew(
   protocol: InspectProtocol,
-  { owner, token }: { readonly owner: string; readonly token: number },
+  hold: { readonly owner: string; readonly token: number; validForMs(): number },
   failure: unknown,
-  validForMs: () => number,
 ): void {
   if (!channels.renew.hasSubscribers) return;
   const event: RenewEvent = {
-    ...aboutLock(protocol, owner),
-    token,
+    ...aboutLock(protocol, hold.owner),
+    token: hold.token,
     error: failure === undefined ? undefined : failure instanceof Error ? failure : new Error(String(failure)),
-    validForMs: validForMs(),
+    validForMs: hold.validForMs(),
   };
   channels.renew.publish(event);
 }
@@ -124,8 +123,10 @@ const ROUND_TRIPS = 8;
 
 /** A lease whose renewal is due. */
 export interface Renewable {
-  /** The lease to renew; undefined if its hold has ended. */
-  readonly renewed: { readonly protocol: LockProtocol; readonly grant: Grant; readonly leaseMs: number } | undefined;
+  readonly protocol: LockProtocol;
+  readonly grant: Grant;
+  /** Whether the lease is still needed. False once its hold has ended. */
+  readonly isNeeded: boolean;
   /**
    * Called when the server has renewed the lease. The reply arrived at `at`, and the holder may rely on the lease until
    * `until`.
@@ -138,14 +139,15 @@ export interface Renewable {
   open(): void;
 }
 
-/** Leases that wait for the same request. */
+/** Leases of the same length that wait for the same request. */
 interface Batch {
   readonly leases: Renewable[];
+  readonly leaseMs: number;
   /**
-   * Time on the monotonic clock when one of the leases has waited for a sixth of its length. At that time, two separate
+   * Time on the monotonic clock when the leases have waited for a sixth of their length. At that time, two separate
    * requests are still possible.
    */
-  lateAtMs: number;
+  readonly lateAtMs: number;
 }
 
 /**
@@ -153,8 +155,8 @@ interface Batch {
  *
  * Most processes hold a few leases, and renew each with its own request when a third of it is over. With thousands of
  * leases that is expensive: for 100,000 leases of 30 s, a request, a timer and a reply per lease use more than half a
- * core (bench/docs/benchmarks.md). So the watchdog, which checks every lease once a second anyway, collects those that
- * are due soon. A lease that the bulk request does not renew is renewed by its own request. So no lease is declared
+ * core (bench/docs/benchmarks.md). So the watchdog, which runs once a second anyway, collects the leases that are
+ * due soon. A lease that the bulk request does not renew is renewed by its own request. So no lease is declared
  * lost here.
  *
  * Each session has one instance.
@@ -162,8 +164,9 @@ interface Batch {
 export class BulkRenewal {
   readonly #runtime: Runtime;
   readonly #timeoutMs: number;
-  /** Full batches, followed by one that more leases can join. */
   #waiting: Batch[] = [];
+  /** For each lease length, the batch that more leases can join in this turn. */
+  readonly #joinable = new Map<number, Batch>();
   #underWay = 0;
   #atATime = AT_A_TIME;
   #isPlanned = false;
@@ -181,19 +184,19 @@ export class BulkRenewal {
   }
 
   /**
-   * Renews the lease together with others that are added in this turn.
+   * Renews the lease together with others of its length that are added in this turn.
    *
-   * @param nowMs  the current monotonic time, in ms
+   * @param leaseMs  length of the renewed lease, in ms
+   * @param nowMs    the current monotonic time, in ms
    */
   add(lease: Renewable, leaseMs: number, nowMs: number): void {
-    const lateAtMs = nowMs + leaseMs / 6;
-    const last = this.#waiting.at(-1);
-    if (last === undefined || last.leases.length === MOST) {
-      this.#waiting.push({ leases: [lease], lateAtMs });
-    } else {
-      last.leases.push(lease);
-      last.lateAtMs = Math.min(last.lateAtMs, lateAtMs);
+    let batch = this.#joinable.get(leaseMs);
+    if (batch === undefined || batch.leases.length === MOST) {
+      batch = { leases: [], leaseMs, lateAtMs: nowMs + leaseMs / 6 };
+      this.#joinable.set(leaseMs, batch);
+      this.#waiting.push(batch);
     }
+    batch.leases.push(lease);
     if (this.#isPlanned) return;
     this.#isPlanned = true;
     queueMicrotask(() => {
@@ -203,6 +206,7 @@ export class BulkRenewal {
   }
 
   #send(): void {
+    this.#joinable.clear();
     const nowMs = this.#runtime.monotonicMs();
     const late = this.#waiting.filter(({ lateAtMs }) => lateAtMs <= nowMs);
     if (late.length > 0) this.#waiting = this.#waiting.filter((batch) => !late.includes(batch));
@@ -212,7 +216,7 @@ export class BulkRenewal {
       const batch = this.#waiting.shift();
       if (batch === undefined) break;
       this.#underWay += 1;
-      void this.#renew(batch.leases).then(() => {
+      void this.#renew(batch).then(() => {
         this.#underWay -= 1;
         this.#send();
       });
@@ -220,32 +224,20 @@ export class BulkRenewal {
     if (this.#waiting.length === 0) this.#atATime = AT_A_TIME;
   }
 
-  async #renew(leases: readonly Renewable[]): Promise<void> {
-    const wanted: Renewable[] = [];
-    const asked: NonNullable<Renewable["renewed"]>[] = [];
-    let shortestMs = Infinity;
-    for (const lease of leases) {
-      const { renewed } = lease;
-      if (renewed === undefined) continue;
-      wanted.push(lease);
-      asked.push(renewed);
-      shortestMs = Math.min(shortestMs, renewed.leaseMs);
-    }
-    const renewAll = asked[0]?.protocol.renewAll;
+  async #renew({ leases, leaseMs }: Batch): Promise<void> {
+    const needed = leases.filter(({ isNeeded }) => isNeeded);
+    const renewAll = needed[0]?.protocol.renewAll;
     if (renewAll === undefined) {
-      for (const lease of wanted) lease.open();
+      for (const lease of needed) lease.open();
       return;
     }
     const sentAt = now(this.#runtime);
     try {
-      const refused = new Set(await renewAll(asked, answerInMs(shortestMs, this.#timeoutMs)));
-      // The clocks are read once, and leases of one length share one object. That saves a tenth of the cost per lease.
+      const refused = new Set(await renewAll(needed, leaseMs, answerInMs(leaseMs, this.#timeoutMs)));
+      // The clocks are read once, and the leases share one object. That saves a tenth of the cost per lease.
       const at = now(this.#runtime);
-      const untilOf = new Map<number, Moment>();
-      wanted.forEach((lease, place) => {
-        const leaseMs = asked[place]?.leaseMs ?? 0;
-        const until = untilOf.get(leaseMs) ?? validUntil(sentAt, leaseMs);
-        untilOf.set(leaseMs, until);
+      const until = validUntil(sentAt, leaseMs);
+      needed.forEach((lease, place) => {
         if (refused.has(place)) lease.open();
         else lease.extended(until, at);
       });

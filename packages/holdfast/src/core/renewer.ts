@@ -88,6 +88,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   /** When the grant must be confirmed; see `Unconfirmed`. Infinity if it needs no confirmation besides renewals. */
   readonly confirmAtMs: number;
 
+  /** 0 after each change of the schedule; see `Watched`. */
+  quietUntilMs = 0;
   readonly #heldFrom: Moment;
 
   /** Sends nothing until `start` is called. */
@@ -130,7 +132,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     });
   }
 
-  /** Called by the watchdog once a second. Usually returns early because no event is near. */
+  /** Called by the watchdog. */
   checkClocks(at: Moment, isCrowded: boolean): void {
     const leftMs = this.validity.leftMs(at);
     if (leftMs <= 0) {
@@ -140,42 +142,52 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     // A timer that should have fired before the last check is lost: a test may fake timers and then restore the real
     // ones.
     if (this.#timer !== undefined && at.monotonicMs <= this.#timerDueAtMs + CHECK_MS) return;
-    const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.validity.heldMs(at.monotonicMs));
+    const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.validity.heldMs(at.monotonicMs)) - NEAR_MS;
     const dueInMs = this.#renewal.dueInMs(at.monotonicMs);
-    if (Math.min(endsInMs, dueInMs) > NEAR_MS) return;
-    if (!(isCrowded && this.#leftToOthers(endsInMs, dueInMs, at.monotonicMs))) this.#arm(at);
-  }
-
-  /**
-   * Whether the bulk renewal handles this lease, so that no timer is needed. Adds the lease to it if the renewal is
-   * due.
-   */
-  #leftToOthers(endsInMs: number, dueInMs: number, nowMs: number): boolean {
-    const { bulkRenewal } = this.#session;
-    const { leaseMs } = this.validity;
-    if (!this.#options.renew || leaseMs < BULK_LEASE_MS || this.#protocol.renewAll === undefined) return false;
-    if (endsInMs <= NEAR_MS || !bulkRenewal.isPossible || this.#provisionalMs !== undefined) return false;
-    if (dueInMs <= EARLY_MS) {
+    const isBulk = isCrowded && endsInMs > 0 && this.#mayRenewInBulk;
+    const quietMs = Math.min(endsInMs, dueInMs - (isBulk ? EARLY_MS : NEAR_MS));
+    if (quietMs > 0) {
+      this.quietUntilMs = Math.floor(at.monotonicMs + quietMs);
+    } else if (isBulk) {
       this.#renewal.begun();
-      this.validity.asked(leaseMs);
-      bulkRenewal.add(this, leaseMs, nowMs);
+      this.validity.asked(this.validity.leaseMs);
+      this.#session.bulkRenewal.add(this, this.validity.leaseMs, at.monotonicMs);
+    } else {
+      this.#arm(at);
     }
-    return true;
   }
 
-  /** The lease for the bulk renewal; undefined if the renewer has stopped. */
-  get renewed(): Renewable["renewed"] {
-    if (this.#isResting) return undefined;
-    return { protocol: this.#protocol, grant: this.#kept.grant, leaseMs: this.validity.leaseMs };
+  /** Whether the bulk renewal can renew this lease, so that it needs no timer. */
+  get #mayRenewInBulk(): boolean {
+    return (
+      this.#options.renew &&
+      this.validity.leaseMs >= BULK_LEASE_MS &&
+      this.#protocol.renewAll !== undefined &&
+      this.#session.bulkRenewal.isPossible &&
+      this.#provisionalMs === undefined
+    );
+  }
+
+  get protocol(): LockProtocol {
+    return this.#protocol;
+  }
+
+  get grant(): Grant {
+    return this.#kept.grant;
+  }
+
+  get isNeeded(): boolean {
+    return !this.#isResting;
   }
 
   /** Called when the bulk renewal has renewed the lease. */
   extended(until: Moment, at: Moment): void {
     this.#renewal.settled();
+    this.quietUntilMs = 0;
     if (this.#isResting) return;
     this.validity.extended(until, at);
     this.#renewal.succeeded(this.validity.leaseMs, at.monotonicMs);
-    publishRenew(this.#protocol, this.#kept, undefined, () => this.#kept.validForMs());
+    publishRenew(this.#protocol, this.#kept, undefined);
   }
 
   /** Called if the bulk renewal has not renewed the lease. Sends a separate request. */
@@ -204,9 +216,12 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     // Another server may have taken over and lost the lease. The renewal restores it.
     const mayHaveLost = connection === "commands" && this.#protocol.reclaim !== undefined;
     if (this.#renewal.renewNow(mayHaveLost)) this.#arm();
-    // The message of a forced release may be lost, so renew soon. This needs no timer, because the watchdog checks
-    // within a second and can renew many leases together.
-    else if (connection === "inbox") this.#renewal.renewNow(true);
+    else if (connection === "inbox") {
+      // The message of a forced release may be lost, so renew soon. This needs no timer, because the watchdog checks
+      // within a second and can renew many leases together.
+      this.#renewal.renewNow(true);
+      this.quietUntilMs = 0;
+    }
   }
 
   /**
@@ -281,6 +296,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#timer?.cancel();
     this.#timer = undefined;
     if (this.#isResting) return;
+    this.quietUntilMs = 0;
     const inMs = Math.min(
       this.validity.leftMs(at),
       this.#options.maxHoldMs - this.validity.heldMs(at.monotonicMs),
@@ -324,7 +340,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     }
     if (outcome === undefined) this.#renewal.failed(this.#provisionalMs ?? this.validity.leaseMs);
     else this.#renewedFor(this.validity.leaseMs);
-    publishRenew(this.#protocol, this.#kept, failure, () => this.#kept.validForMs());
+    publishRenew(this.#protocol, this.#kept, failure);
     this.#arm();
   }
 

@@ -17,8 +17,19 @@ export const CHECK_MS = 1_000;
  */
 const CROWD = 256;
 
+/**
+ * If the two clocks have moved apart by more than this, in ms, since all leases were last checked, all are checked
+ * again, because one of the clocks was set, stopped, or is too fast.
+ */
+const UNEVEN_MS = 100;
+
 /** An object that the watchdog calls regularly, so that it can compare the clocks. */
 export interface Watched {
+  /**
+   * The time before which `checkClocks` would do nothing, on the monotonic clock, in ms. It is valid while both clocks
+   * run evenly.
+   */
+  readonly quietUntilMs: number;
   /**
    * Checks whether the lease has expired, or an event is near.
    *
@@ -29,7 +40,8 @@ export interface Watched {
 }
 
 /**
- * Checks all held leases against both clocks every `CHECK_MS`.
+ * Checks held leases against both clocks every `CHECK_MS`. Skips those for which no event is near, because with 100,000
+ * leases, checking all of them would take a fifth of the time that their renewals take.
  *
  * A timer follows the monotonic clock, which stops on a suspended host and does not follow jumps of the wall clock. So
  * the watchdog must compare the clocks to find leases that have expired by the wall clock. All leases share one timer,
@@ -42,13 +54,19 @@ export class Watchdog {
   readonly #runtime: Runtime;
   readonly #watched = new Registry<Watched>();
   readonly #timer: SharedTimer;
+  /** How far the wall clock was ahead of the monotonic clock when all leases were last checked, in ms. */
+  #aheadMs = 0;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
     this.#timer = new SharedTimer(runtime, () => this.#checkAll());
   }
 
-  /** Calls `watched.checkClocks` every `CHECK_MS` from now on. @param number  number of the claim */
+  /**
+   * Calls `watched.checkClocks` every `CHECK_MS` from now on, except before `watched.quietUntilMs`.
+   *
+   * @param number  number of the claim
+   */
   join(number: number, watched: Watched): void {
     this.#watched.set(number, watched);
     this.#timer.ensure(CHECK_MS);
@@ -67,8 +85,13 @@ export class Watchdog {
   #checkAll(): void {
     if (this.#watched.size > 0) this.#timer.start(CHECK_MS);
     const at = now(this.#runtime);
+    const aheadMs = at.wallMs - at.monotonicMs;
+    const isUneven = Math.abs(aheadMs - this.#aheadMs) > UNEVEN_MS;
+    if (isUneven) this.#aheadMs = aheadMs;
     const isCrowded = this.#watched.size >= CROWD;
-    for (const watched of this.#watched.values()) watched.checkClocks(at, isCrowded);
+    this.#watched.forEach((watched) => {
+      if (isUneven || watched.quietUntilMs <= at.monotonicMs) watched.checkClocks(at, isCrowded);
+    });
   }
 }
 

@@ -208,20 +208,21 @@ export class MutexProtocol implements LockProtocol {
 
   static async #renewAll(
     leases: Parameters<NonNullable<LockProtocol["renewAll"]>>[0],
+    leaseMs: number,
     timeoutMs: number,
   ): Promise<readonly number[]> {
     const keys: string[] = [];
-    const parts: string[] = [];
+    const words: (string | number)[] = [];
     let caller: MutexProtocol | undefined;
-    for (const { protocol, grant, leaseMs } of leases) {
+    for (const { protocol, grant } of leases) {
       if (!(protocol instanceof MutexProtocol))
         throw new TypeError(`a ${protocol.kind} cannot be renewed together with mutexes`);
       caller ??= protocol;
       keys.push(protocol.key, `${protocol.base}:fence`);
-      parts.push(`${grant.claim.owner} ${grant.token} ${leaseMs}`);
+      words.push(grant.claim.owner, grant.token);
     }
     if (caller === undefined) return [];
-    const reply = await call(caller, mutexRenew, { "keys...": keys }, { leases: parts.join(" ") }, timeoutMs);
+    const reply = await call(caller, mutexRenew, { "keys...": keys }, { leases: words.join(" "), leaseMs }, timeoutMs);
     return reply.refused.map((place) => Number(place) - 1);
   }
 

@@ -388,17 +388,7 @@ function adviceOf(count: number, cure: string): string {
 /** Length of the longest lease that a call asks for, in ms; 0 if it asks for none. */
 export function leaseOf({ script, args }: ScriptCall): number {
   const at = script.args.indexOf("leaseMs");
-  if (at >= 0) return Number(args[at]);
-  const many = script.args.indexOf("leases");
-  return many < 0 ? 0 : longestOf(String(args[many]));
-}
-
-/**
- * The longest of the leases in the argument of mutex/renew. Each lease is three words; the last is its length in ms.
- */
-function longestOf(leases: string): number {
-  const lengths = leases.split(" ").filter((_, place) => place % 3 === 2);
-  return Math.max(0, ...lengths.map(Number));
+  return at < 0 ? 0 : Number(args[at]);
 }
 
 /** The channels that a script may publish to. The script appends a client id to an `inbox` argument. */

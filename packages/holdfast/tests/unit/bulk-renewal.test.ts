@@ -15,12 +15,14 @@ let runtime: ManualRuntime;
 let keyspace: Keyspace;
 let store: WatchedStore;
 let holdfast: Holdfast;
+let startMs: number;
 
 beforeAll(async () => {
   await loadInterpreter();
 });
 beforeEach(() => {
   runtime = new ManualRuntime();
+  startMs = runtime.monotonicMs();
   keyspace = new Keyspace({
     clock: { nowUs: () => Math.round(runtime.wallMs() * 1_000) },
     scheduler: { schedule: (task) => queueMicrotask(task) },
@@ -34,7 +36,10 @@ afterEach(async () => {
   await closing;
 });
 
-async function held(count: number, options: { leaseMs?: number; maxHoldMs?: number } = {}): Promise<Lease[]> {
+async function held(
+  count: number,
+  options: { leaseMs?: number; maxHoldMs?: number; renew?: boolean } = {},
+): Promise<Lease[]> {
   const acquiring = Array.from({ length: count }, (_, i) => holdfast.mutex(`m${i}`).acquire(options));
   await settle();
   const leases = await Promise.all(acquiring);
@@ -143,6 +148,68 @@ describe("many leases", () => {
     store.fateOf = () => "answered";
   });
 
+  test("of different lengths are renewed by a request for each length", async () => {
+    await held(MANY);
+    const acquiring = Array.from({ length: MANY }, (_, i) => holdfast.mutex(`long${i}`).acquire({ leaseMs: 60_000 }));
+    await settle();
+    const long = await Promise.all(acquiring);
+    sent();
+    await runtime.advance(2 * (LEASE_MS / 3));
+    expect(sent()).toEqual({ "mutex/renew": 9 });
+    for (const lease of long) expect(lease.validForMs()).toBeGreaterThan(0.9 * 60_000);
+  });
+
+  test("are renewed again a third of the lease after a late reply", async () => {
+    const leases = await held(MANY);
+    const run = store.run.bind(store);
+    store.run = async (script, keys, args) => {
+      const reply = await run(script, keys, args);
+      if (script.name === "mutex/renew") await new Promise<void>((go) => runtime.startTimer(() => go(), 2_500, false));
+      return reply;
+    };
+    await runtime.advance(2 * (LEASE_MS / 3) + 2 * 2_500 + 1_000);
+    for (const lease of leases) expect(lease.validForMs()).toBeGreaterThan(0.8 * LEASE_MS);
+    expect(sent()).toEqual({ "mutex/renew": 6 });
+    store.run = run;
+  });
+
+  test("are lost at most a second after the wall clock was set forward", async () => {
+    const leases = await held(MANY);
+    await runtime.advance(4_500);
+    runtime.stepWall(LEASE_MS);
+    await runtime.advance(1_000);
+    for (const lease of leases) expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+  });
+
+  test("are lost in time if the wall clock is a little too fast", async () => {
+    const leases = await held(MANY, { leaseMs: 60_000, renew: false });
+    while (leases[0]?.signal.aborted === false) {
+      await runtime.advance(1_000);
+      runtime.stepWall(90);
+    }
+    expect(runtime.monotonicMs() - startMs).toBeLessThan(60_000 * 0.99 - 54 * 90 + 1_000);
+    for (const lease of leases) expect(lease.signal.reason).toMatchObject({ reason: "expired" });
+  });
+
+  test("are checked in time after a holder asked for a shorter lease", async () => {
+    const [lease] = await held(MANY, { leaseMs: 60_000 });
+    await runtime.advance(3_000);
+    await lease?.extend(15_000);
+    sent();
+    await runtime.advance(6_000);
+    // The bulk request shortens no lease, so the lease is then renewed by its own request.
+    expect(sent()).toEqual({ "mutex/renew": 1, "mutex/extend": 1 });
+  });
+
+  test("are all renewed within a second after the inbox reconnects", async () => {
+    await held(MANY);
+    await runtime.advance(4_500);
+    sent();
+    for (const listener of store.listeners) listener("inbox");
+    await runtime.advance(1_000);
+    expect(sent()).toEqual({ "mutex/renew": 3 });
+  });
+
   test("end exactly at maxHoldMs", async () => {
     const leases = await held(MANY, { maxHoldMs: 65_500 });
     await runtime.advance(65_499);
@@ -158,7 +225,7 @@ test("a lease that would wait too long behind slow bulk requests is renewed on i
   const renewAll = (): Promise<readonly number[]> =>
     new Promise((resolve) => runtime.startTimer(() => resolve([]), 1_300, false));
   const lease = {
-    renewed: { protocol: { renewAll } as never, grant: {} as never, leaseMs: 15_000 },
+    ...{ protocol: { renewAll } as never, grant: {} as never, isNeeded: true },
     extended: () => {
       ends.extended += 1;
     },
@@ -177,7 +244,7 @@ test("a short command timeout takes no lease out of the bulk queue", async () =>
   const renewAll = (): Promise<readonly number[]> =>
     new Promise((resolve) => runtime.startTimer(() => resolve([]), 30, false));
   const lease = {
-    renewed: { protocol: { renewAll } as never, grant: {} as never, leaseMs: 60_000 },
+    ...{ protocol: { renewAll } as never, grant: {} as never, isNeeded: true },
     extended: () => {
       extended += 1;
     },
@@ -194,9 +261,8 @@ test("20 000 leases are renewed within nine round trips, even if the server is f
   let extended = 0;
   const renewAll = (): Promise<readonly number[]> =>
     new Promise((resolve) => runtime.startTimer(() => resolve([]), roundTripMs, false));
-  const renewed = { protocol: { renewAll } as never, grant: {} as never, leaseMs: 60_000 };
   const lease = {
-    renewed,
+    ...{ protocol: { renewAll } as never, grant: {} as never, isNeeded: true },
     extended: () => {
       extended += 1;
     },

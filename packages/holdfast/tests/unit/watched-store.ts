@@ -13,6 +13,8 @@ export class WatchedStore implements Store {
   readonly sent: string[] = [];
   /** Replaced by tests. */
   fateOf: (script: Script) => Fate = () => "answered";
+  /** Tests call these to report a reconnect. */
+  readonly listeners = new Set<(connection: "commands" | "inbox") => void>();
   readonly #store: EmbeddedStore;
 
   constructor(keyspace: Keyspace) {
@@ -41,7 +43,12 @@ export class WatchedStore implements Store {
   }
 
   onReconnect(listener: (connection: "commands" | "inbox") => void): () => void {
-    return this.#store.onReconnect(listener);
+    this.listeners.add(listener);
+    const remove = this.#store.onReconnect(listener);
+    return () => {
+      this.listeners.delete(listener);
+      remove();
+    };
   }
 
   close(): Promise<void> {

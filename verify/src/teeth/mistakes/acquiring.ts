@@ -163,7 +163,7 @@ export const ACQUIRING: readonly Tooth[] = [
       ),
       patch(
         "core/protocol.ts",
-        "const label = encodeURIComponent(this.#label);",
+        "const label = this.#label && encodeURIComponent(this.#label);",
         'void this.#label;\n    const label = "";',
       ),
     ],

@@ -128,8 +128,8 @@ export const HOLDING: readonly Tooth[] = [
       ),
       patch(
         RENEWER,
-        "    this.#timer = undefined;\n    if (this.#isResting) return;\n    const inMs",
-        "    this.#timer = undefined;\n    const inMs",
+        "    this.#timer = undefined;\n    if (this.#isResting) return;\n    this.quietUntilMs",
+        "    this.#timer = undefined;\n    this.quietUntilMs",
       ),
       patch(
         RENEWER,

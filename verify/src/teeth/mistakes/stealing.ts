@@ -68,7 +68,13 @@ export const STEALING: readonly Tooth[] = [
     id: "request-outlives-its-lock",
     bugs: [],
     mistake: "a request whose lock is stolen settles when its callback does",
-    patches: [patch("web-locks/lock-manager.ts", 'if (reason !== "closing") reject(lossOf(lease, { isRunning }));', "void reason;")],
+    patches: [
+      patch(
+        "web-locks/lock-manager.ts",
+        'if (reason !== "closing") reject(lossOf(lease, { isRunning }));',
+        "void reason;",
+      ),
+    ],
     catcher: steals("S4"),
   },
   {
