@@ -67,7 +67,7 @@ function inRequests(alone: readonly LeaseCall[], { script, keys, args }: Call): 
   const requestFor = (leases: readonly LeaseCall[]): Call => ({
     script,
     keys: leases.flatMap(({ lock, fence }) => [lock, fence]),
-    args: [leases.map(({ owner, token }) => `${owner} ${token}`).join(" "), LEASE_MS],
+    args: [leases.map(({ owner, token }) => `${owner} ${token} ${LEASE_MS}`).join(" "), LEASE_MS],
   });
   const overheard = new Set(keys);
   const again = requestFor(alone.filter(({ lock }) => overheard.has(lock)));

@@ -68,15 +68,6 @@ export class Registry<Value> {
     for (const value of this.#values) if (value !== undefined) visit(value);
     this.#rest.forEach(visit);
   }
-
-  /** Returns a copy of all values. */
-  values(): Value[] {
-    const copy: Value[] = [];
-    this.forEach((value) => {
-      copy.push(value);
-    });
-    return copy;
-  }
 }
 
 // --- The client's inbox: one channel on which the server pushes grants and notices to this process.
@@ -192,7 +183,11 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
 
   /** Returns a copy of all recipients, so that they may unregister during an iteration. */
   recipients(): Listener[] {
-    return this.#recipients.values();
+    const copy: Listener[] = [];
+    this.#recipients.forEach((recipient) => {
+      copy.push(recipient);
+    });
+    return copy;
   }
 
   /** Ends the subscription. */

@@ -184,14 +184,13 @@ export interface LockProtocol extends WaitProtocol {
   extend(grant: Grant, leaseMs: number, timeoutMs: number): Promise<"extended" | NotHeld>;
 
   /**
-   * Renews several leases of this kind for `leaseMs` with one request. Absent if the kind or the store cannot do that.
+   * Renews several leases of this kind with one request. Absent if the kind or the store cannot do that.
    *
    * @returns the indexes in `leases` of the leases that were not renewed
    */
   readonly renewAll?:
     | ((
-        leases: readonly { readonly protocol: LockProtocol; readonly grant: Grant }[],
-        leaseMs: number,
+        leases: readonly { readonly protocol: LockProtocol; readonly grant: Grant; readonly leaseMs: number }[],
         timeoutMs: number,
       ) => Promise<readonly number[]>)
     | undefined;

@@ -96,7 +96,7 @@ export class RenewalSchedule {
 export function publishRenew(
   protocol: InspectProtocol,
   hold: { readonly owner: string; readonly token: number; validForMs(): number },
-  failure: unknown,
+  failure?: unknown,
 ): void {
   if (!channels.renew.hasSubscribers) return;
   const event: RenewEvent = {
@@ -125,6 +125,8 @@ const ROUND_TRIPS = 8;
 export interface Renewable {
   readonly protocol: LockProtocol;
   readonly grant: Grant;
+  /** Length of the renewed lease, in ms. */
+  readonly leaseMs: number;
   /** Whether the lease is still needed. False once its hold has ended. */
   readonly isNeeded: boolean;
   /**
@@ -139,15 +141,14 @@ export interface Renewable {
   open(): void;
 }
 
-/** Leases of the same length that wait for the same request. */
+/** Leases that wait for the same request. */
 interface Batch {
   readonly leases: Renewable[];
-  readonly leaseMs: number;
   /**
-   * Time on the monotonic clock when the leases have waited for a sixth of their length. At that time, two separate
+   * Time on the monotonic clock when one of the leases has waited for a sixth of its length. At that time, two separate
    * requests are still possible.
    */
-  readonly lateAtMs: number;
+  lateAtMs: number;
 }
 
 /**
@@ -164,9 +165,8 @@ interface Batch {
 export class BulkRenewal {
   readonly #runtime: Runtime;
   readonly #timeoutMs: number;
+  /** Full batches, followed by one that more leases can join. */
   #waiting: Batch[] = [];
-  /** For each lease length, the batch that more leases can join in this turn. */
-  readonly #joinable = new Map<number, Batch>();
   #underWay = 0;
   #atATime = AT_A_TIME;
   #isPlanned = false;
@@ -184,19 +184,19 @@ export class BulkRenewal {
   }
 
   /**
-   * Renews the lease together with others of its length that are added in this turn.
+   * Renews the lease together with others that are added in this turn.
    *
-   * @param leaseMs  length of the renewed lease, in ms
-   * @param nowMs    the current monotonic time, in ms
+   * @param nowMs  the current monotonic time, in ms
    */
-  add(lease: Renewable, leaseMs: number, nowMs: number): void {
-    let batch = this.#joinable.get(leaseMs);
-    if (batch === undefined || batch.leases.length === MOST) {
-      batch = { leases: [], leaseMs, lateAtMs: nowMs + leaseMs / 6 };
-      this.#joinable.set(leaseMs, batch);
-      this.#waiting.push(batch);
+  add(lease: Renewable, nowMs: number): void {
+    const lateAtMs = nowMs + lease.leaseMs / 6;
+    const last = this.#waiting.at(-1);
+    if (last === undefined || last.leases.length === MOST) {
+      this.#waiting.push({ leases: [lease], lateAtMs });
+    } else {
+      last.leases.push(lease);
+      last.lateAtMs = Math.min(last.lateAtMs, lateAtMs);
     }
-    batch.leases.push(lease);
     if (this.#isPlanned) return;
     this.#isPlanned = true;
     queueMicrotask(() => {
@@ -206,7 +206,6 @@ export class BulkRenewal {
   }
 
   #send(): void {
-    this.#joinable.clear();
     const nowMs = this.#runtime.monotonicMs();
     const late = this.#waiting.filter(({ lateAtMs }) => lateAtMs <= nowMs);
     if (late.length > 0) this.#waiting = this.#waiting.filter((batch) => !late.includes(batch));
@@ -216,7 +215,7 @@ export class BulkRenewal {
       const batch = this.#waiting.shift();
       if (batch === undefined) break;
       this.#underWay += 1;
-      void this.#renew(batch).then(() => {
+      void this.#renew(batch.leases).then(() => {
         this.#underWay -= 1;
         this.#send();
       });
@@ -224,20 +223,25 @@ export class BulkRenewal {
     if (this.#waiting.length === 0) this.#atATime = AT_A_TIME;
   }
 
-  async #renew({ leases, leaseMs }: Batch): Promise<void> {
+  async #renew(leases: readonly Renewable[]): Promise<void> {
     const needed = leases.filter(({ isNeeded }) => isNeeded);
     const renewAll = needed[0]?.protocol.renewAll;
     if (renewAll === undefined) {
       for (const lease of needed) lease.open();
       return;
     }
+    // A holder may change the length while the request is under way.
+    const lengthsMs = needed.map(({ leaseMs }) => leaseMs);
     const sentAt = now(this.#runtime);
     try {
-      const refused = new Set(await renewAll(needed, leaseMs, answerInMs(leaseMs, this.#timeoutMs)));
-      // The clocks are read once, and the leases share one object. That saves a tenth of the cost per lease.
+      const refused = new Set(await renewAll(needed, answerInMs(Math.min(...lengthsMs), this.#timeoutMs)));
+      // The clocks are read once, and leases of one length share one object. That saves a tenth of the cost per lease.
       const at = now(this.#runtime);
-      const until = validUntil(sentAt, leaseMs);
+      const untilOf = new Map<number, Moment>();
       needed.forEach((lease, place) => {
+        const leaseMs = lengthsMs[place] ?? 0;
+        const until = untilOf.get(leaseMs) ?? validUntil(sentAt, leaseMs);
+        untilOf.set(leaseMs, until);
         if (refused.has(place)) lease.open();
         else lease.extended(until, at);
       });

@@ -144,28 +144,25 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     if (this.#timer !== undefined && at.monotonicMs <= this.#timerDueAtMs + CHECK_MS) return;
     const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.validity.heldMs(at.monotonicMs)) - NEAR_MS;
     const dueInMs = this.#renewal.dueInMs(at.monotonicMs);
-    const isBulk = isCrowded && endsInMs > 0 && this.#mayRenewInBulk;
+    // Whether the bulk renewal can renew this lease, so that it needs no timer.
+    const isBulk =
+      isCrowded &&
+      endsInMs > 0 &&
+      this.#options.renew &&
+      this.leaseMs >= BULK_LEASE_MS &&
+      this.#provisionalMs === undefined &&
+      this.#protocol.renewAll !== undefined &&
+      this.#session.bulkRenewal.isPossible;
     const quietMs = Math.min(endsInMs, dueInMs - (isBulk ? EARLY_MS : NEAR_MS));
     if (quietMs > 0) {
       this.quietUntilMs = Math.floor(at.monotonicMs + quietMs);
     } else if (isBulk) {
       this.#renewal.begun();
-      this.validity.asked(this.validity.leaseMs);
-      this.#session.bulkRenewal.add(this, this.validity.leaseMs, at.monotonicMs);
+      this.validity.asked(this.leaseMs);
+      this.#session.bulkRenewal.add(this, at.monotonicMs);
     } else {
       this.#arm(at);
     }
-  }
-
-  /** Whether the bulk renewal can renew this lease, so that it needs no timer. */
-  get #mayRenewInBulk(): boolean {
-    return (
-      this.#options.renew &&
-      this.validity.leaseMs >= BULK_LEASE_MS &&
-      this.#protocol.renewAll !== undefined &&
-      this.#session.bulkRenewal.isPossible &&
-      this.#provisionalMs === undefined
-    );
   }
 
   get protocol(): LockProtocol {
@@ -174,6 +171,10 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
 
   get grant(): Grant {
     return this.#kept.grant;
+  }
+
+  get leaseMs(): number {
+    return this.validity.leaseMs;
   }
 
   get isNeeded(): boolean {
@@ -187,7 +188,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     if (this.#isResting) return;
     this.validity.extended(until, at);
     this.#renewal.succeeded(this.validity.leaseMs, at.monotonicMs);
-    publishRenew(this.#protocol, this.#kept, undefined);
+    publishRenew(this.#protocol, this.#kept);
   }
 
   /** Called if the bulk renewal has not renewed the lease. Sends a separate request. */
@@ -215,13 +216,11 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     if (!this.#isKept) return;
     // Another server may have taken over and lost the lease. The renewal restores it.
     const mayHaveLost = connection === "commands" && this.#protocol.reclaim !== undefined;
+    this.quietUntilMs = 0;
     if (this.#renewal.renewNow(mayHaveLost)) this.#arm();
-    else if (connection === "inbox") {
-      // The message of a forced release may be lost, so renew soon. This needs no timer, because the watchdog checks
-      // within a second and can renew many leases together.
-      this.#renewal.renewNow(true);
-      this.quietUntilMs = 0;
-    }
+    // The message of a forced release may be lost, so renew soon. This needs no timer, because the watchdog checks
+    // within a second and can renew many leases together.
+    else if (connection === "inbox") this.#renewal.renewNow(true);
   }
 
   /**

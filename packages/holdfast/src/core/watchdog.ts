@@ -26,8 +26,8 @@ const UNEVEN_MS = 100;
 /** An object that the watchdog calls regularly, so that it can compare the clocks. */
 export interface Watched {
   /**
-   * The time before which `checkClocks` would do nothing, on the monotonic clock, in ms. It is valid while both clocks
-   * run evenly.
+   * The time before which `checkClocks` has nothing to do, on the monotonic clock, in ms, if both clocks run evenly. A
+   * renewal may be half a second late if `isCrowded` has changed.
    */
   readonly quietUntilMs: number;
   /**
@@ -87,11 +87,11 @@ export class Watchdog {
     const at = now(this.#runtime);
     const aheadMs = at.wallMs - at.monotonicMs;
     const isUneven = Math.abs(aheadMs - this.#aheadMs) > UNEVEN_MS;
-    if (isUneven) this.#aheadMs = aheadMs;
     const isCrowded = this.#watched.size >= CROWD;
     this.#watched.forEach((watched) => {
       if (isUneven || watched.quietUntilMs <= at.monotonicMs) watched.checkClocks(at, isCrowded);
     });
+    if (isUneven) this.#aheadMs = aheadMs;
   }
 }
 

@@ -208,21 +208,23 @@ export class MutexProtocol implements LockProtocol {
 
   static async #renewAll(
     leases: Parameters<NonNullable<LockProtocol["renewAll"]>>[0],
-    leaseMs: number,
     timeoutMs: number,
   ): Promise<readonly number[]> {
     const keys: string[] = [];
     const words: (string | number)[] = [];
+    let longestMs = 0;
     let caller: MutexProtocol | undefined;
-    for (const { protocol, grant } of leases) {
+    for (const { protocol, grant, leaseMs } of leases) {
       if (!(protocol instanceof MutexProtocol))
         throw new TypeError(`a ${protocol.kind} cannot be renewed together with mutexes`);
       caller ??= protocol;
       keys.push(protocol.key, `${protocol.base}:fence`);
-      words.push(grant.claim.owner, grant.token);
+      words.push(grant.claim.owner, grant.token, leaseMs);
+      longestMs = Math.max(longestMs, leaseMs);
     }
     if (caller === undefined) return [];
-    const reply = await call(caller, mutexRenew, { "keys...": keys }, { leases: words.join(" "), leaseMs }, timeoutMs);
+    const args = { leases: words.join(" "), leaseMs: longestMs };
+    const reply = await call(caller, mutexRenew, { "keys...": keys }, args, timeoutMs);
     return reply.refused.map((place) => Number(place) - 1);
   }
 

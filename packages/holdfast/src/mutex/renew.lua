@@ -6,18 +6,19 @@
   are exactly those of the grant, and the lease becomes longer. Everything else is refused and left unchanged, and the
   client then sends mutex/extend, which renews it or reports why it was lost (docs/adr/147).
 
-  ARGV[1]   leases   for each mutex: id of the claim that was granted, and last token of its block; separated by spaces,
-                     which no id contains
-  ARGV[2]   leaseMs  length of the leases, counted from now
+  ARGV[1]   leases   for each mutex: id of the claim that was granted, last token of its block, and length of the lease,
+                     counted from now; separated by spaces, which no id contains
+  ARGV[2]   leaseMs  the longest of these lengths
   KEYS[...] keys     for each mutex: lock and fence, as in mutex/extend
   REPLY     {1, refused...}  renewed: all except the refused ones, which are numbered from 1
 ]]
 local reply = {1}
 local place = 0
 local hasGt = true
-local leaseMs = ARGV[2]
-local fenceMs = string.format('%.0f', leaseMs + 600000)
-for owner, token in string.gmatch(ARGV[1], '(%S+) (%S+)') do
+-- Most leases have the same length, and Lua converts computed numbers to text slowly.
+local lengthMs = ARGV[2]
+local fenceMs = string.format('%.0f', lengthMs + 600000)
+for owner, token, leaseMs in string.gmatch(ARGV[1], '(%S+) (%S+) (%S+)') do
   place = place + 1
   local changed = 0
   -- For a key of another type, `pcall` returns a table. This lease is then refused, and the others are still renewed.
@@ -33,6 +34,9 @@ for owner, token in string.gmatch(ARGV[1], '(%S+) (%S+)') do
     end
   end
   if changed == 1 then
+    if leaseMs ~= lengthMs then
+      lengthMs, fenceMs = leaseMs, string.format('%.0f', leaseMs + 600000)
+    end
     redis.call('PEXPIRE', KEYS[2 * place], fenceMs)
   else
     reply[#reply + 1] = place

@@ -799,7 +799,7 @@ describe.each([
     { name: "held by the caller while others wait", before: { lock: A, fence: PAST, queue: [B, C] }, token: PAST },
   ];
   const renew = (leases: string, names: readonly string[]): Promise<unknown> =>
-    server.redis.eval(source, names.length, ...names, leases, 30_000);
+    server.redis.eval(source, names.length, ...names, leases, 60_000);
   const mine = [KEYS.lock, KEYS.fence] as string[];
   const seen = async (): Promise<unknown> => {
     const { lock, fence, queue } = await server.lifetimes();
@@ -813,7 +813,7 @@ describe.each([
     async (name, { before, token }) => {
       await server.set(before, 10_000);
       const untouched = await seen();
-      const reply = await renew(`${A} ${token}`, mine);
+      const reply = await renew(`${A} ${token} 30000`, mine);
       const isRenewed = name.startsWith("held by the caller") && before.fence === token;
       expect(reply).toEqual(isRenewed ? [1] : [1, 1]);
       const renewed = await seen();
@@ -827,14 +827,14 @@ describe.each([
 
   test("a longer lease is not shortened, but left to mutex/extend", async () => {
     await server.set({ lock: A, fence: PAST }, 60_000);
-    expect(await renew(`${A} ${PAST}`, mine)).toEqual([1, 1]);
+    expect(await renew(`${A} ${PAST} 30000`, mine)).toEqual([1, 1]);
     expect((await server.lifetimes()).lock).toBeGreaterThan(50_000);
   });
 
   test("a lock without an expiry is left to mutex/extend, which sets one", async () => {
     await server.set({ lock: A, fence: PAST }, 10_000);
     await server.redis.persist(KEYS.lock as string);
-    const [first, ...refused] = (await renew(`${A} ${PAST}`, mine)) as number[];
+    const [first, ...refused] = (await renew(`${A} ${PAST} 30000`, mine)) as number[];
     expect(first).toBe(1);
     if (refused.length > 0) expect(await server.run(mutexExtend, { owner: A, token: PAST, leaseMs: 30_000 })).toBe(1);
     expect((await server.lifetimes()).lock).toBeGreaterThan(20_000);
@@ -845,22 +845,22 @@ describe.each([
     await server.redis.rpush("hf:mutex:{list}:fence", "no number");
     await server.set({ lock: A, fence: PAST }, 10_000);
     const names = ["hf:mutex:{list}", "hf:mutex:{list}:fence", ...mine];
-    expect(await renew(`${A} ${PAST} ${A} ${PAST}`, names)).toEqual([1, 1]);
+    expect(await renew(`${A} ${PAST} 30000 ${A} ${PAST} 30000`, names)).toEqual([1, 1]);
     expect((await server.lifetimes()).lock).toBeGreaterThan(20_000);
   });
 
-  test("each of several leases is extended or refused separately", async () => {
+  test("each of several leases is extended for its own length or refused separately", async () => {
     const names = Array.from({ length: 5 }, (_, i) => [`hf:mutex:{${i}}`, `hf:mutex:{${i}}:fence`]).flat();
     for (const i of [0, 1, 2, 4]) {
       await server.redis.set(`hf:mutex:{${i}}`, i === 1 ? B : A, "PX", 10_000);
       await server.redis.set(`hf:mutex:{${i}}:fence`, PAST + i, "PX", 300_000);
     }
-    const leases = [0, 1, 2, 3, 4].map((i) => `${A} ${i === 2 ? PAST : PAST + i}`);
+    const leases = [0, 1, 2, 3, 4].map((i) => `${A} ${i === 2 ? PAST : PAST + i} ${i === 4 ? 60_000 : 30_000}`);
     expect(await renew(leases.join(" "), names)).toEqual([1, 2, 3, 4]);
     const livesOf = (suffix: string): Promise<number[]> =>
       Promise.all([0, 1, 2, 3, 4].map((i) => server.redis.pttl(`hf:mutex:{${i}}${suffix}`)));
-    expect((await livesOf("")).map(rounded)).toEqual([2, 1, 1, 0, 2]);
-    expect((await livesOf(":fence")).map(rounded)).toEqual([32, 15, 15, 0, 32]);
+    expect((await livesOf("")).map(rounded)).toEqual([2, 1, 1, 0, 3]);
+    expect((await livesOf(":fence")).map(rounded)).toEqual([32, 15, 15, 0, 33]);
   });
 });
 

@@ -25,7 +25,11 @@ test("a registry behaves like a Map, even for numbers that share a slot", () => 
         expect(registry.get(number)).toBe(map.get(number));
       }
       const byValue = (a: { value: number }, b: { value: number }): number => a.value - b.value;
-      expect(registry.values().toSorted(byValue)).toEqual([...map.values()].toSorted(byValue));
+      const values: { value: number }[] = [];
+      registry.forEach((entry) => {
+        values.push(entry);
+      });
+      expect(values.toSorted(byValue)).toEqual([...map.values()].toSorted(byValue));
     }),
   );
 });
