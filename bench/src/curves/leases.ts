@@ -13,13 +13,13 @@ const RENEWALS_PER_LEASE = 3;
 
 /** One process with more and more leases. */
 export async function leasesCurve(conditions: Conditions, onRun: OnRun): Promise<Curve> {
-  const betweenRenewalsSeconds = conditions.connection.leaseMs / 1_000 / RENEWALS_PER_LEASE / 2;
+  const betweenRenewalsMs = (1.5 * conditions.connection.leaseMs) / RENEWALS_PER_LEASE;
   const points: { readonly x: number; readonly held: Held }[] = [];
   for (const leases of LEASES) {
     onRun(`leases: ${leases}`);
-    // A few leases are all granted, and later renewed, at the same moment. The measurement starts between two renewals, so
-    // that none falls on its start or end.
-    const held = await runLeases("holdfast", { ...conditions, leases }, betweenRenewalsSeconds);
+    // A few leases are all granted, and later renewed, at the same moment. The measurement starts between the first
+    // two renewals, so that none falls on its start or end.
+    const held = await runLeases("holdfast", { ...conditions, leases }, betweenRenewalsMs);
     points.push({ x: leases, held });
   }
   const drawn = [

@@ -153,8 +153,9 @@ async function crowd(
 async function renewals(name: string, { connection, seconds, leases, server }: Conditions): Promise<Spent> {
   await server.control.flushall();
   return withCrew({ name, connection, processes: 1, weighing: true }, async (crew) => {
-    await crew.all(() => ({ task: "hold", leases }), FILL_MS);
-    const renewed = (leases * seconds * 1_000) / (connection.leaseMs / RENEWALS_PER_LEASE);
+    const settleMs = connection.leaseMs / RENEWALS_PER_LEASE;
+    await crew.all(() => ({ task: "hold", leases, settleMs }), FILL_MS + settleMs);
+    const renewed = (leases * seconds * 1_000) / settleMs;
     return spent(crew, [server], { task: "watch", seconds }, seconds, () => renewed);
   });
 }

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Contestant, Held } from "../adapters/adapter.js";
-import type { HoldDone } from "./orders.js";
+import type { Hold, HoldDone } from "./orders.js";
 
 const PARALLEL = 256;
 /** Allocates compiled code and connection buffers beforehand, so that they do not count as memory of leases. */
@@ -14,13 +15,14 @@ export class Holdings {
     this.#contestant = contestant;
   }
 
-  /** @returns the memory of this process that the leases use, after a garbage collection */
-  async hold(leases: number): Promise<HoldDone> {
+  /** @returns the memory of this process that the leases use after `settleMs`, after a garbage collection */
+  async hold({ leases, settleMs = 0 }: Hold): Promise<HoldDone> {
     const warm: Held[] = [];
     await this.#fill(warm, "warm", Math.min(leases, WARM_UP_LEASES));
     await Promise.all(warm.splice(0).map((held) => held.release()));
     const before = memory();
     await this.#fill(this.#held, "held", leases);
+    await sleep(settleMs);
     return { bytes: memory() - before };
   }
 

@@ -67,7 +67,7 @@ async function obey(order: Order): Promise<unknown> {
     case "crowd":
       return crowd(contestant, order);
     case "hold":
-      return holdings?.hold(order.leases);
+      return holdings?.hold(order);
     case "watch":
       return watch(order.seconds);
     case "keep":

@@ -89,9 +89,11 @@ export interface Keep {
 export interface Hold {
   readonly task: "hold";
   readonly leases: number;
+  /** Time between the last grant and the end of the order, in ms. 0 if absent. */
+  readonly settleMs?: number;
 }
 
-/** The memory of the process that the leases use. */
+/** The memory of the process that the leases use at the end. */
 export interface HoldDone {
   readonly bytes: number;
 }

@@ -73,7 +73,7 @@ export interface MutexKeys {
 /**
  * The lock protocol of one mutex.
  *
- * The class builds its keys on demand to save memory, because a process may have one of these objects for each of its
+ * The class builds most keys on demand to save memory, because a process may have one of these objects for each of its
  * many leases.
  */
 export class MutexProtocol implements LockProtocol {
@@ -85,7 +85,12 @@ export class MutexProtocol implements LockProtocol {
   readonly retain: Retention | undefined;
   readonly store: Store;
   protected readonly base: string;
+  /** Kept, because each renewal in bulk sends it. */
+  readonly #fence: string;
   readonly #isMapped: boolean;
+  /** The grant that was last renewed in bulk, and its owner and token as the script takes them. */
+  #renewed: Grant | undefined;
+  #renewedText = "";
 
   constructor({ store, name, key, keys, inbox, recheckMs, retain }: MutexPlace, kind = "mutex") {
     this.kind = kind;
@@ -96,6 +101,7 @@ export class MutexProtocol implements LockProtocol {
     this.retain = retain;
     this.store = store;
     this.base = keys.base;
+    this.#fence = `${keys.base}:fence`;
     this.#isMapped = key !== undefined;
   }
 
@@ -105,7 +111,7 @@ export class MutexProtocol implements LockProtocol {
     return {
       base,
       lock: this.key,
-      fence: `${base}:fence`,
+      fence: this.#fence,
       queue: `${base}:queue`,
       handed: `${base}:handed`,
       pause: `${base}:pause`,
@@ -214,12 +220,18 @@ export class MutexProtocol implements LockProtocol {
     const words: (string | number)[] = [];
     let longestMs = 0;
     let caller: MutexProtocol | undefined;
-    for (const { protocol, grant, leaseMs } of leases) {
-      if (!(protocol instanceof MutexProtocol))
-        throw new TypeError(`a ${protocol.kind} cannot be renewed together with mutexes`);
+    for (const { protocol: each, grant, leaseMs } of leases) {
+      // Only mutexes have this `renewAll`. For another protocol, the access to a private field throws.
+      const protocol = each as MutexProtocol;
       caller ??= protocol;
-      keys.push(protocol.key, `${protocol.base}:fence`);
-      words.push(grant.claim.owner, grant.token, leaseMs);
+      keys.push(protocol.key, protocol.#fence);
+      // Kept for the next renewal, because building it would take a fifth of the time that a renewal takes here. `join`
+      // returns one string in memory; a template would keep its parts as well.
+      if (protocol.#renewed !== grant) {
+        protocol.#renewed = grant;
+        protocol.#renewedText = [grant.claim.owner, grant.token].join(" ");
+      }
+      words.push(protocol.#renewedText, leaseMs);
       longestMs = Math.max(longestMs, leaseMs);
     }
     if (caller === undefined) return [];

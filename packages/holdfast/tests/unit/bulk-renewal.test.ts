@@ -93,6 +93,24 @@ describe("many leases", () => {
     for (const lease of others) expect(lease.signal.aborted).toBe(false);
   });
 
+  test("are renewed for the current holder after each lock was released and acquired again", async () => {
+    const locks = Array.from({ length: MANY }, (_, i) => holdfast.mutex(`m${i}`));
+    const acquireAll = async (): Promise<Lease[]> => {
+      const acquiring = locks.map((lock) => lock.acquire());
+      await settle();
+      return Promise.all(acquiring);
+    };
+    for (const round of [1, 2]) {
+      const leases = await acquireAll();
+      for (const renewal of [1, 2]) {
+        store.taken();
+        await runtime.advance(LEASE_MS / 3);
+        expect(sent(), `round ${round}, renewal ${renewal}`).toEqual({ "mutex/renew": 3 });
+      }
+      await Promise.all(leases.map((lease) => lease.release()));
+    }
+  });
+
   test("are not renewed after their release", async () => {
     const leases = await held(MANY);
     await runtime.advance(5_000);
