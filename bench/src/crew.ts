@@ -99,9 +99,9 @@ function answerOf(child: ChildProcess, withinMs: number): Promise<unknown> {
       child.off("exit", onExit);
       child.off("message", onMessage);
     };
-    const onExit = (code: number | null): void => {
+    const onExit = (code: number | null, signal: string | null): void => {
       settle();
-      reject(new Error(`a worker process ended early, with exit code ${code}`));
+      reject(new Error(`a worker process ended early, with ${signal ?? `exit code ${code}`}`));
     };
     const onMessage = (message: unknown): void => {
       settle();

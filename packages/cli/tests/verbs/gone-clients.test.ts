@@ -223,6 +223,15 @@ it("ls --limit with --sort shows the first of all locks, and says how many are n
   await Promise.all([oldest, ...leases].map((lease) => lease.release()));
 });
 
+it("ls --sort does not advise a larger --limit if it is already the largest", async () => {
+  const each = (command: string) =>
+    stage.redis.command("EVAL", `for i = 1, 10001 do local key = 'hf:mutex:{huge:' .. i .. '}' ${command} end`, "0");
+  await each("redis.call('SET', key, '0000000000000000/1/600000/1', 'PX', 600000)");
+  const { stderr } = await say("ls", "huge:*", "--sort", "since", "--limit", "10000", "-o", "name");
+  expect(stderr).toContain("1 more lock matches; use a narrower PATTERN, or omit --sort for pages, to show it");
+  await each("redis.call('DEL', key)");
+});
+
 it("show prints permits for a semaphore, and does not mention readers", async () => {
   const pool = (who: string) => stage.client(who).semaphore("pool", { permits: 1 });
   const held = await pool("one").acquire();

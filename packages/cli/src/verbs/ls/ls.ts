@@ -19,6 +19,9 @@ import { fitted } from "../../live/clip.js";
 import { USUAL_WATCH, type View, watch } from "../../live/watch.js";
 import { inOrder, SORTS, type Sort } from "./order.js";
 
+/** Maximum of `--limit`: a page is printed only once all of its locks are read. */
+const MOST_LOCKS = 10_000;
+
 const HELP = `
 Lists locks of every kind that are held, waited for or paused. It reads them
 in pages (SCAN), never all in one request.
@@ -45,9 +48,9 @@ in pages (SCAN), never all in one request.
       --no-headings       no heading
       --raw               tabs between columns, names unescaped, times in ms:
                           for pipes, refused on a terminal
-      --limit N           at most N locks (200). Without --sort a page may
-                          have a few more, and the output ends with the
-                          cursor of the next page
+      --limit N           at most N locks (200; at most ${MOST_LOCKS}). Without --sort
+                          a page may have a few more, and the output ends
+                          with the cursor of the next page
       --cursor C          continue where a page ended
       --watch [D]         repeat every D (${USUAL_WATCH}) until interrupted; with --json
                           one line each
@@ -149,7 +152,7 @@ function wishOf({ values, positionals, common, streams }: Call): Wish {
     columns: columnsOf(textOf(values, "columns") ?? USUAL_COLUMNS),
     hasHeadings: !isGiven(values, "no-headings") && !isRaw,
     isRaw,
-    limit: wholeOf(values, "limit", { min: 1, max: 10_000 }) ?? 200,
+    limit: wholeOf(values, "limit", { min: 1, max: MOST_LOCKS }) ?? 200,
     cursor,
     everyMs: every === undefined ? undefined : parseDuration("--watch", every, { minMs: 100 }),
   };
@@ -234,7 +237,8 @@ function viewOf({ streams, common }: Call, wish: Wish, { rows, nextCursor, unrea
   }
   if (more > 0 && wish.everyMs === undefined) {
     const [which, them] = more === 1 ? ["1 more lock matches", "it"] : [`${more} more locks match`, "them"];
-    notify(streams, common, `${which}; raise --limit to show ${them}`);
+    const cure = wish.limit < MOST_LOCKS ? "raise --limit" : "use a narrower PATTERN, or omit --sort for pages,";
+    notify(streams, common, `${which}; ${cure} to show ${them}`);
   }
   const { columns, hasHeadings, isRaw } = wish;
   if (isRaw) return { lines: rows.map((row) => columns.map(({ raw }) => raw(row) ?? "").join("\t")), json };
