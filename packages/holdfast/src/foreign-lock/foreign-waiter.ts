@@ -183,7 +183,8 @@ export class ForeignWaiter implements Occupant, InLine {
   /** Ends the wait because `attempts` is used up. */
   #giveUp(): void {
     if (this.#isSettled || this.#waiter === undefined) return;
-    this.#waiter.giveUp(this.#wait.options.waitMs).then(
+    const waitedMs = this.#wait.session.runtime.monotonicMs() - this.#deadline.startedAt.monotonicMs;
+    this.#waiter.giveUp(Math.max(1, Math.ceil(waitedMs))).then(
       (end) => this.#end(() => this.#ends.timedOut(end)),
       (error: unknown) => this.#end(() => this.#ends.failed(error)),
     );

@@ -251,3 +251,18 @@ test("a waiter that runs out of attempts does not report its time limit as the t
   expect(String(error)).not.toContain(`${NEVER_MS}`);
   await holder.release();
 });
+
+test("without a reply to its cleanup, a waiter that ran out of attempts does not report its time limit either", async () => {
+  const { lock, protocol } = make({ delayMs: 100, jitterMs: 0 }, { attempts: 2, hears: false });
+  const noReply = new StoreError(lock.name, { mayHaveRun: true, transient: true, cause: "no reply" });
+  const { acquire } = protocol;
+  const replies = [() => Promise.reject(noReply)];
+  Object.assign(protocol, {
+    acquire: (...args: Parameters<KeyProtocol["acquire"]>) => replies.pop()?.() ?? acquire(...args),
+    leave: () => Promise.reject(noReply),
+  });
+  await redis.set(lock.name, "them");
+  const error = await lock.acquire({ waitMs: Infinity }).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(StoreError);
+  expect(String(error)).toMatch(/the wait of \d+ ms ended before the server replied/);
+});
