@@ -36,6 +36,7 @@ export const ENGLISH = [
       ["kinds/redlock", "Redlock"],
       ["kinds/election", "Election"],
       ["web-locks", "Web Locks"],
+      ["passing-a-lease", "Passing a lease"],
     ],
   },
   {

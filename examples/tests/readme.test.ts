@@ -17,6 +17,7 @@ const DOCUMENTS = [
   "docs/interop-leaving.md",
   "docs/pausing.md",
   "docs/looking.md",
+  "docs/passing-a-lease.md",
   "docs/redisson.md",
   "docs/redisson-permits.md",
   ...FOLDERS.flatMap((folder) =>

@@ -106,8 +106,8 @@ export interface Holdfast {
   /**
    * Takes over a lease that this or another process exported with `lease.export()`.
    *
-   * @throws LeaseLostError  the lease has ended in the meantime
-   * @throws StoreError      outcome unknown; if the lease was adopted, it expires on its own
+   * @throws LeaseLostError  the lease has ended in the meantime, was adopted before, or was exported with another prefix
+   * @throws StoreError      outcome unknown; if the lease was adopted, it is released in the background, or expires
    * @throws TypeError, RangeError  the argument is not a result of `lease.export()`
    */
   adopt(exported: ExportedLease): Promise<Lease>;

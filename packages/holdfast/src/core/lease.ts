@@ -144,6 +144,8 @@ export class Lease implements AsyncDisposable {
    * Ends this lease in this process and returns it as plain JSON. Another process can continue it with
    * `holdfast.adopt`, with the same token. Until then the lease is not renewed.
    *
+   * `signal` does not abort, so stop the work first: the token stays the same, so fencing does not refuse late writes.
+   *
    * @throws LeaseLostError    the lease is over
    * @throws UnsupportedError  leases of this kind cannot move to another process
    */
