@@ -48,7 +48,7 @@ it("the keyboard is enough to find, open and release a lock, and its holder is n
   await page.getByRole("link", { name }).waitFor();
 
   await filterBy(page, name);
-  await page.getByText(/^1 of \d+ locks$/).waitFor();
+  await page.locator("p.count", { hasText: /^1 of \d+ locks$/ }).waitFor();
   await page.keyboard.press("Escape");
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");

@@ -13,7 +13,7 @@ it("the page reports that Redis is down, and recovers without a reload and with 
   const console = await builtConsole(redis);
   const { page } = await browser.open(console.origin);
   await enter(page, console, "#/locks?q=down");
-  await page.getByText("0 of 0 locks").waitFor();
+  await page.locator("p.count", { hasText: "0 of 0 locks" }).waitFor();
   await page.evaluate("globalThis.isStillTheSame = true");
 
   await redis.server.kill();
@@ -38,7 +38,7 @@ it("the list keeps its scroll position while Redis is frozen", async () => {
   const console = await builtConsole(redis);
   const { page } = await browser.open(console.origin);
   await enter(page, console, "#/locks?q=still");
-  await page.getByText(/^120 of \d+ locks$/).waitFor();
+  await page.locator("p.count", { hasText: /^120 of \d+ locks$/ }).waitFor();
   await page.evaluate("scrollTo(0, 2000)");
   await page.getByRole("link", { name: "still:1050" }).waitFor();
   redis.server.freeze();

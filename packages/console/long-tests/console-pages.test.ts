@@ -203,12 +203,12 @@ it("the address contains filter and sort, and restores them", async () => {
   const { page } = await browser.open(console.origin);
   await enter(page, console);
   await filterBy(page, "kind:mutex waiting");
-  await page.getByText(/^1 of \d+ locks$/).waitFor();
+  await page.locator("p.count", { hasText: /^1 of \d+ locks$/ }).waitFor();
   await page.getByRole("button", { name: "Waiters" }).click();
   const address = page.url();
   await page.goto("about:blank");
   await page.goto(address);
-  await page.getByText(/^1 of \d+ locks$/).waitFor();
+  await page.locator("p.count", { hasText: /^1 of \d+ locks$/ }).waitFor();
   expect(await page.getByRole("columnheader", { name: "Waiters" }).getAttribute("aria-sort")).toBe("ascending");
   expect(await page.getByLabel("Filter").inputValue()).toBe("kind:mutex waiting");
 });

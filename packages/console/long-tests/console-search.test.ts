@@ -47,7 +47,7 @@ it("a filter finds a lock among more than the page follows, and until then the p
   const [name = ""] = await lateNames(console);
   const { page, trouble } = await browser.open(console.origin);
   await enter(page, console);
-  await page.getByText("10,000+ locks").waitFor();
+  await page.locator("p.count", { hasText: "10,000+ locks" }).waitFor();
   await watch(page);
   await filterBy(page, `name:${name}`);
   await page.locator("p.count", { hasText: "1 of 13,001 locks" }).waitFor();
@@ -71,7 +71,7 @@ it("a filter that very many locks match shows the first of them, and says that t
   const { page } = await browser.open(console.origin);
   await enter(page, console, "#/locks?q=name:many");
   await page.getByText("More locks match.").waitFor();
-  await page.getByText(/10,\d{3}\+ of /).waitFor();
+  await page.locator("p.count", { hasText: /10,\d{3}\+ of / }).waitFor();
 });
 
 it("a deadlock is found among more locks than the page follows", async () => {
@@ -93,7 +93,7 @@ it("a deadlock is found among more locks than the page follows", async () => {
   );
   const { page } = await browser.open(console.origin);
   await enter(page, console);
-  await page.getByText("10,000+ locks").waitFor();
+  await page.locator("p.count", { hasText: "10,000+ locks" }).waitFor();
   await page.getByText("Possible deadlock").waitFor();
   over.abort();
   await waits;

@@ -134,7 +134,7 @@ export function ResignDialog({ election }: { readonly election: ElectionView }):
       </p>
       <dl class="facts">
         <dt>Leader</dt>
-        <dd>{leader === null ? "none" : <Who somebody={leader} />}</dd>
+        <dd>{leader === null ? "none" : <Who client={leader} />}</dd>
         <dt>Term</dt>
         <dd>{leader?.term ?? "none"}</dd>
         <dt>Next</dt>
@@ -162,7 +162,7 @@ export function ReleaseClientDialog({ client, isCut }: ReleaseClientProps): JSX.
       body={() => ({ clientId: client.clientId })}
     >
       <p>
-        <Who somebody={client} /> is gone and holds {isCut && "at least "}
+        <Who client={client} /> is gone and holds {isCut && "at least "}
         {count(client.heldCount, "lock")}, which become free when its leases end. Before it releases them, the server
         checks again that the client is gone.
       </p>

@@ -40,7 +40,7 @@ export function ReleaseDialog({ row, holder: shown }: ReleaseDialogProps): JSX.E
         <dl class="facts">
           <dt>Holder</dt>
           <dd>
-            <Who somebody={holder} />
+            <Who client={holder} />
           </dd>
           <dt>Held for</dt>
           <dd>

@@ -38,12 +38,27 @@ export function isNameTyped(typed: string, name: string): boolean {
   return typed === name || typed === plain(name);
 }
 
-/** The command that releases exactly this hold; undefined if the CLI cannot name it. */
-export function releaseCommand({ name, key }: Pick<LockRow, "name" | "key">, token: number | null): string | undefined {
-  if (token === null || key !== null) return undefined;
+/**
+ * The command that releases exactly this hold. Undefined if the CLI cannot name it, or if the lock needs another
+ * topology: the command would need server addresses that the page does not know.
+ */
+export function releaseCommand(
+  { name, key, needsTopology }: Pick<LockRow, "name" | "key" | "needsTopology">,
+  token: number | null,
+): string | undefined {
+  if (token === null || key !== null || needsTopology !== null) return undefined;
   // A name that starts with a dash would be parsed as a flag.
   if (name.startsWith("-") || plain(name) !== name) return undefined;
   return `holdfast release ${shellWord(name)} --token ${token} -m 'WHY'`;
+}
+
+/** What a visitor needs to change a lock that needs another topology; undefined for all other locks. */
+export function topologyText({ needsTopology }: Pick<LockRow, "needsTopology">): string | undefined {
+  if (needsTopology === "redlock")
+    return "This is a Redlock on several servers, and this page shows only what one of them knows. To see and release the lock, use a console or the CLI with all of its servers (--redlock).";
+  if (needsTopology === "single-server")
+    return "This lock is on a single server, and this console has several. To change the lock, use a console or the CLI with that server alone (-r).";
+  return undefined;
 }
 
 /** How to free a lock whose holder is gone; undefined if this page offers no way. */

@@ -10,6 +10,7 @@ import {
   problemHeading,
   releaseCommand,
   talliesOf,
+  topologyText,
 } from "../../src/ui/summary.js";
 import { clientIdIn, whoText } from "../../src/ui/who.js";
 
@@ -49,24 +50,32 @@ it("a search for deadlocks that did not read all locks never says that there are
 });
 
 describe("the command that releases a hold", () => {
+  const lock = (more: Partial<LockRow>): LockRow => row({ key: null, needsTopology: null, ...more });
+
   it("contains the lock's name and token, quoted for a shell", () => {
-    expect(releaseCommand({ name: "deploy:prod", key: null }, 12)).toBe(
-      "holdfast release deploy:prod --token 12 -m 'WHY'",
-    );
-    expect(releaseCommand({ name: "it's $(two)", key: null }, 12)).toBe(
+    expect(releaseCommand(lock({ name: "deploy:prod" }), 12)).toBe("holdfast release deploy:prod --token 12 -m 'WHY'");
+    expect(releaseCommand(lock({ name: "it's $(two)" }), 12)).toBe(
       "holdfast release 'it'\\''s $(two)' --token 12 -m 'WHY'",
     );
   });
 
   it.each([
-    [{ name: "a", key: null }, null],
+    [{ name: "a" }, null],
     [{ name: "a", key: "own" }, 12],
-    [{ name: "-a", key: null }, 12],
-    [{ name: "a\nb", key: null }, 12],
-    [{ name: "a\u202eb", key: null }, 12],
-  ])("is absent for %j with the token %j", (lock, token) => {
-    expect(releaseCommand(lock, token)).toBeUndefined();
+    [{ name: "-a" }, 12],
+    [{ name: "a\nb" }, 12],
+    [{ name: "a\u202eb" }, 12],
+    [{ kind: "redlock", needsTopology: "redlock" }, 12],
+    [{ kind: "mutex", needsTopology: "single-server" }, 12],
+  ] as const)("is absent for %j with the token %j", (more, token) => {
+    expect(releaseCommand(lock(more), token)).toBeUndefined();
   });
+});
+
+it("a lock that needs another topology says which servers it needs", () => {
+  expect(topologyText(row({ needsTopology: "redlock" }))).toContain("all of its servers (--redlock)");
+  expect(topologyText(row({ needsTopology: "single-server" }))).toContain("that server alone (-r)");
+  expect(topologyText(row({ needsTopology: null }))).toBeUndefined();
 });
 
 it("a page offers only the ways to free a lock that it has", () => {

@@ -24,7 +24,7 @@ const columnsOf = (state: Progress): readonly Column<ClientView>[] => [
     title: "Process",
     cell: (client) => (
       <>
-        <Life client={client} /> <Who somebody={client} />
+        <Life client={client} /> <Who client={client} />
       </>
     ),
     sortBy: ({ host, pid, clientId }) => `${host ?? "~"} ${String(pid ?? 0).padStart(10, "0")} ${clientId}`,
@@ -201,7 +201,7 @@ function ClientCard({ client, state: { isCut, isPartial } }: ClientProps): JSX.E
     <section class="card">
       <div class="card-head">
         <h2>
-          <Life client={client} /> <Who somebody={client} />
+          <Life client={client} /> <Who client={client} />
         </h2>
         <div class="actions">
           {mayRelease && !isPartial && client.isDead === true && client.heldCount > 0 && (

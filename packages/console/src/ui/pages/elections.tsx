@@ -115,7 +115,7 @@ export function ElectionsPage(): JSX.Element {
 }
 
 function Leader({ election: { leader } }: { readonly election: ElectionView }): JSX.Element {
-  return leader === null ? <span class="none">none</span> : <Who somebody={leader} />;
+  return leader === null ? <span class="none">none</span> : <Who client={leader} />;
 }
 
 /** How long changes have been counted, if that is less than the day in the heading. */

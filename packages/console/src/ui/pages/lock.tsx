@@ -16,7 +16,7 @@ import { At, Countdown, Gone, LockMark, lockHref, Maybe, None, Outside, Since, W
 import { ReleaseDialog } from "../release-dialog.js";
 import { hrefOf, route } from "../route.js";
 import { useStore } from "../store.js";
-import { freeText, releaseCommand } from "../summary.js";
+import { freeText, releaseCommand, topologyText } from "../summary.js";
 import { whoText } from "../who.js";
 
 /** The page. */
@@ -143,7 +143,7 @@ function GoneNote({ lock: { row, holders, actions } }: { readonly lock: LockAnsw
         .slice(0, MOST_COMMANDS)
         .map((holder) => (
           <p key={holder.owner}>
-            The client of <Who somebody={holder} /> has been gone for <Since atMs={holder.goneSinceAtMs} />
+            The client of <Who client={holder} /> has been gone for <Since atMs={holder.goneSinceAtMs} />
             {holder.expiresAtMs === null ? (
               ", and its hold has no end."
             ) : (
@@ -160,14 +160,8 @@ function GoneNote({ lock: { row, holders, actions } }: { readonly lock: LockAnsw
 }
 
 function TopologyNote({ lock: { row } }: { readonly lock: LockAnswer }): JSX.Element | null {
-  if (row.needsTopology === null) return null;
-  return (
-    <p class="explain warn">
-      {row.needsTopology === "redlock"
-        ? "This is a Redlock on several servers, and this page shows only what one of them knows. Start a console with all of its servers to see and change the lock."
-        : "This lock is on a single server, and this console has several. Start a console with that server alone to change it."}
-    </p>
-  );
+  const text = topologyText(row);
+  return text === undefined ? null : <p class="explain warn">{text}</p>;
 }
 
 function OtherKinds({ lock: { row, otherKinds } }: { readonly lock: LockAnswer }): JSX.Element | null {
@@ -192,7 +186,7 @@ function Leader({ lock: { leader } }: { readonly lock: LockAnswer }): JSX.Elemen
     <dl class="facts card">
       <dt>Leader</dt>
       <dd>
-        <Who somebody={leader} />
+        <Who client={leader} />
       </dd>
       <dt>Value</dt>
       <dd>{leader.value === null ? <None /> : <Copyable value={leader.value} noun="value" />}</dd>
@@ -374,7 +368,7 @@ function WhoOrGone({ claim }: { readonly claim: HolderView | WaiterView }): JSX.
   return (
     <>
       <Gone atMs={claim.goneSinceAtMs} />
-      <Who somebody={claim} />
+      <Who client={claim} />
     </>
   );
 }

@@ -80,7 +80,7 @@ const COLUMNS: readonly Column<OnceRow>[] = [
     title: "Run by",
     width: "13rem",
     fromPx: 900,
-    cell: ({ holder }) => (holder === null ? <None /> : <Who somebody={holder} />),
+    cell: ({ holder }) => (holder === null ? <None /> : <Who client={holder} />),
   },
 ];
 

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { DeadlockClaimView, DeadlocksAnswer, DeadlockView, LockRow } from "../../api.js";
 import { liveness } from "../live.js";
 import { get } from "../requests.js";
-import { mayDeadlock, partialText, releaseCommand } from "../summary.js";
+import { mayDeadlock, partialText, releaseCommand, topologyText } from "../summary.js";
 import { Copyable } from "./copy.js";
 import { lockHref, Outside, Since, Who } from "./words.js";
 
@@ -22,7 +22,7 @@ export function Deadlocks({ rows, isCut }: DeadlocksProps): JSX.Element | null {
     <section class="explain warn" aria-labelledby="deadlocks-title">
       <h2 id="deadlocks-title">{found.length === 1 ? "Possible deadlock" : `${found.length} possible deadlocks`}</h2>
       {found.map((deadlock) => (
-        <Cycle key={deadlock.members[0]?.holds.owner} deadlock={deadlock} />
+        <Cycle key={deadlock.members[0]?.holds.owner} deadlock={deadlock} rows={rows} />
       ))}
       {partial !== undefined && <p>{partial}</p>}
     </section>
@@ -34,9 +34,16 @@ interface DeadlocksProps {
   readonly isCut: boolean;
 }
 
-function Cycle({ deadlock: { members, sinceAtMs } }: { readonly deadlock: DeadlockView }): JSX.Element {
+interface CycleProps extends Pick<DeadlocksProps, "rows"> {
+  readonly deadlock: DeadlockView;
+}
+
+function Cycle({ deadlock: { members, sinceAtMs }, rows }: CycleProps): JSX.Element {
   const victim = members[0]?.holds;
-  const command = victim === undefined ? undefined : releaseCommand(victim, victim.token);
+  const row = rows.find(({ kind, name, key }) => kind === victim?.kind && name === victim.name && key === victim.key);
+  const needsTopology = row?.needsTopology ?? null;
+  const topology = topologyText({ needsTopology });
+  const command = victim === undefined ? undefined : releaseCommand({ ...victim, needsTopology }, victim.token);
   return (
     <>
       <p>
@@ -52,7 +59,7 @@ function Cycle({ deadlock: { members, sinceAtMs } }: { readonly deadlock: Deadlo
       <ul>
         {members.map(({ holds, waits, ...who }) => (
           <li key={holds.owner}>
-            <Who somebody={who} /> holds <Claim claim={holds} /> and waits for <Claim claim={waits} />
+            <Who client={who} /> holds <Claim claim={holds} /> and waits for <Claim claim={waits} />
           </li>
         ))}
       </ul>
@@ -65,6 +72,7 @@ function Cycle({ deadlock: { members, sinceAtMs } }: { readonly deadlock: Deadlo
               From a shell: <Copyable value={command} noun="command" />
             </>
           )}
+          {topology !== undefined && ` ${topology}`}
         </p>
       )}
     </>

@@ -75,7 +75,7 @@ function HistoryWho({ row }: { readonly row: HistoryRow }): JSX.Element {
   return row.host === null && row.app === null ? (
     <None />
   ) : (
-    <Who somebody={{ ...row, clientId: clientIdIn(row.owner) }} />
+    <Who client={{ ...row, clientId: clientIdIn(row.owner) }} />
   );
 }
 

@@ -17,7 +17,7 @@ export interface SparkProps {
   readonly noun: string;
 }
 
-/** The points as a line from zero, with a dot at the last one. Without values, only the base line is drawn. */
+/** The points as a line from zero, with a dot at the last one; a dash if there are no values. */
 export function Spark({ points, noun }: SparkProps): JSX.Element {
   if (points.length === 0) return <span class="none">–</span>;
   const highest = Math.max(...points);

@@ -5,7 +5,7 @@ import { plain } from "../../plain.js";
 import { nowAtMs, useNow } from "../clock.js";
 import { clockTime, count, iso, seconds, whole } from "../format.js";
 import { hrefOf } from "../route.js";
-import { type Somebody, whoText } from "../who.js";
+import { type LockClient, whoText } from "../who.js";
 import { StateMark, type StateShape } from "./icons.js";
 
 /**
@@ -17,11 +17,11 @@ export function Outside({ text, isCode = false }: { readonly text: string; reado
 }
 
 /** `ci-7/4211 api`, with the app styled differently. */
-export function Who({ somebody }: { readonly somebody: Somebody }): JSX.Element {
-  const { app } = somebody;
+export function Who({ client }: { readonly client: LockClient }): JSX.Element {
+  const { app } = client;
   return (
-    <bdi class="who" title={whoText(somebody)}>
-      {whoText({ ...somebody, app: null })}
+    <bdi class="who" title={whoText(client)}>
+      {whoText({ ...client, app: null })}
       {app !== null && app !== "" && <span class="app"> {plain(app)}</span>}
     </bdi>
   );
@@ -120,7 +120,7 @@ export function HolderCell({ row }: { readonly row: LockRow }): JSX.Element {
     return (
       <>
         <Gone atMs={first.goneSinceAtMs} />
-        <Who somebody={first} />
+        <Who client={first} />
       </>
     );
   if (row.holderCount > 1)
