@@ -291,7 +291,7 @@ export interface ClaimFacts {
 
 /**
  * A claim of this process. Its owner id contains all that a hand-off and an operator need, so neither has to read
- * another key. The id is built on demand, so that a process with many leases need not keep a string for each of them.
+ * another key. The id is built on demand to save memory. Only leases that are renewed in bulk keep it.
  */
 export class OwnClaim implements Claim {
   readonly number: number;

@@ -221,7 +221,7 @@ export class MutexProtocol implements LockProtocol {
     let longestMs = 0;
     let caller: MutexProtocol | undefined;
     for (const { protocol: each, grant, leaseMs } of leases) {
-      // Only mutexes have this `renewAll`. For another protocol, the access to a private field throws.
+      // Only mutexes have this `renewAll`; elections, which extend this class, override it.
       const protocol = each as MutexProtocol;
       caller ??= protocol;
       keys.push(protocol.key, protocol.#fence);
