@@ -240,3 +240,16 @@ describe("reentrant-fenced", () => {
 it("a verb that a model does not know is an error, not a verdict", () => {
   expect(() => check(mutex(), timed(operations(["A downgrade 0-1 ok"])))).toThrow('"downgrade"');
 });
+
+it("a release that is called when its acquire returns is ordered before the next grant without a long search", () => {
+  // B waited as long as A, and each of its turns extends its lease until after all turns are over.
+  const turns = Array.from({ length: 30 }, (_, turn) => [
+    `B${turn} acquire ${turn === 0 ? 0 : 100}-100 ok lease=1000 token=${turn + 2}`,
+    `B${turn} extend 100-130 ok lease=1000`,
+    `B${turn} release 100-100 ok`,
+  ]).flat();
+  const lines = ["A acquire 0-90 ok lease=10 token=1", "A release 90-120 ok", ...turns];
+  const { verdict, visited } = check(fenced(), timed(operations(lines)), { timeoutMs: 20_000 });
+  expect(verdict).toBe("ok");
+  expect(visited).toBeLessThan(10 * lines.length);
+});

@@ -15,10 +15,12 @@ export interface JudgedOperation extends Operation {
 export function timed(operations: readonly Operation[]): Timed<JudgedOperation>[] {
   const lastNeed = lastNeeds(operations);
   return operations.map((operation) => {
-    const { callMs, owner, outcome } = operation;
+    const { callMs, owner, outcome, verb } = operation;
     const returnMs = outcome === "info" ? Number.POSITIVE_INFINITY : operation.returnMs;
-    // A later call that overlaps this operation may have taken effect before it, so it proves nothing.
-    const isKept = (lastNeed.get(owner) ?? Number.NEGATIVE_INFINITY) > returnMs;
+    const neededMs = lastNeed.get(owner) ?? Number.NEGATIVE_INFINITY;
+    // A later call that overlaps this operation may have taken effect before it, so it proves nothing. Calls and returns
+    // at the same instant overlap, but the owner's only acquire certainly precedes a call that needed its lease.
+    const isKept = neededMs > returnMs || (verb === "acquire" && neededMs === returnMs);
     return { callMs, returnMs, value: { ...operation, returnMs, isKept } };
   });
 }
