@@ -94,7 +94,7 @@ complete -c holdfast -n '__holdfast_verb ls' -l sort -x -a 'name since left wait
 complete -c holdfast -n '__holdfast_verb ls' -s o -l columns -x -a 'name kind mode state holder host pid app owner since left gone token waiters permits label term' -d 'separated by commas, of'
 complete -c holdfast -n '__holdfast_verb ls' -l no-headings -d 'no heading'
 complete -c holdfast -n '__holdfast_verb ls' -l raw -d 'tabs between columns, names unescaped, times in ms'
-complete -c holdfast -n '__holdfast_verb ls' -l limit -x -d 'at most N locks'
+complete -c holdfast -n '__holdfast_verb ls' -l limit -x -d 'at most N locks (200), up to 10000'
 complete -c holdfast -n '__holdfast_verb ls' -l cursor -x -d 'continue where a page ended'
 complete -c holdfast -n '__holdfast_verb ls' -l watch -d 'repeat every D (2s) until interrupted'
 complete -c holdfast -n '__holdfast_verb ls' -a '(__holdfast_names)'

@@ -48,9 +48,9 @@ in pages (SCAN), never all in one request.
       --no-headings       no heading
       --raw               tabs between columns, names unescaped, times in ms:
                           for pipes, refused on a terminal
-      --limit N           at most N locks (200; at most ${MOST_LOCKS}). Without --sort
-                          a page may have a few more, and the output ends
-                          with the cursor of the next page
+      --limit N           at most N locks (200), up to ${MOST_LOCKS}. Without
+                          --sort a page may have a few more, and the output
+                          ends with the cursor of the next page
       --cursor C          continue where a page ended
       --watch [D]         repeat every D (${USUAL_WATCH}) until interrupted; with --json
                           one line each
