@@ -72,7 +72,7 @@ export const leases: Measurement = {
  * Holds `conditions.leases` leases in a fresh process and measures what they cost.
  *
  * By default, the measurement starts once each lease has been renewed. The first renewal of a lease costs more than all
- * later ones, because code is compiled and strings are kept, and for leases that are held for long it does not matter.
+ * later ones, because code is compiled and strings are built. For leases that are held for long, that does not matter.
  *
  * @param settleMs  time from the last grant to the start of the measurement
  */
