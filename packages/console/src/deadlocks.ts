@@ -44,9 +44,11 @@ export class DeadlockSearch {
 
 /** A deadlock for the API, without the fields in `redact`. */
 export function deadlockView({ members, sinceAtMs }: Deadlock, redact: Redaction): DeadlockView {
-  const claimOf = ({ kind, name, key, owner, label, sinceAtMs: since }: DeadlockClaim): DeadlockClaimView => ({
-    ...{ kind, name, key: key ?? null, owner: publicOwner(owner, redact), token: null },
-    ...{ sinceAtMs: since ?? null, label: redact.has("label") ? null : (label ?? null) },
+  const claimOf = (claim: DeadlockClaim): DeadlockClaimView => ({
+    ...{ kind: claim.kind, name: claim.name, key: claim.key ?? null },
+    ...{ owner: publicOwner(claim.owner, redact), token: null, sinceAtMs: claim.sinceAtMs ?? null },
+    label: redact.has("label") ? null : (claim.label ?? null),
+    needsTopology: claim.needsTopology ?? null,
   });
   return {
     sinceAtMs: sinceAtMs ?? null,

@@ -6,7 +6,7 @@ import { formatMs } from "../frame/durations.js";
 import { leftText } from "./columns.js";
 import { releaseCommand } from "./gone.js";
 import { whoIs } from "./people.js";
-import { quoted } from "./sentences.js";
+import { quoted, topologySentence } from "./sentences.js";
 
 /**
  * Lines such as `possible deadlock for 3m12s: 2 clients wait for each other`, then the members, and how to end the
@@ -22,9 +22,19 @@ export function deadlockLines(deadlock: Deadlock, atMs: number): string[] {
   ];
 }
 
-/** The command that ends the deadlock. It releases the hold that began last, so that the least work is lost. */
-export function remedyOf({ members: [victim] }: Deadlock): string {
-  return victim === undefined ? "" : releaseCommand(victim.holds.name, victim.holds);
+/**
+ * How to end the deadlock: the command that releases the hold that began last, so that the least work is lost. If this
+ * connection cannot release that hold, a sentence that says what is needed.
+ */
+export function remedyOf(deadlock: Deadlock): string {
+  const [victim] = deadlock.members;
+  if (victim === undefined) return "";
+  return commandFor(deadlock) ?? `release ${plain(victim.holds.name)}, which ${topologySentence(victim.holds)}`;
+}
+
+function commandFor({ members: [victim] }: Deadlock): string | undefined {
+  if (victim === undefined || victim.holds.needsTopology !== undefined) return undefined;
+  return releaseCommand(victim.holds.name, victim.holds);
 }
 
 function memberLines({ holds, waits, ...who }: DeadlockMember, atMs: number): string[] {
@@ -52,7 +62,7 @@ function spanOf(sinceAtMs: number, atMs: number): string {
 export function deadlockJson(deadlock: Deadlock): object {
   return {
     sinceAtMs: deadlock.sinceAtMs ?? null,
-    release: remedyOf(deadlock),
+    release: commandFor(deadlock) ?? null,
     members: deadlock.members.map(({ clientId, host, pid, clientName, holds, waits }) => ({
       clientId,
       host: host ?? null,

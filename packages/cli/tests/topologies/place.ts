@@ -17,6 +17,7 @@ export interface Document {
   readonly history: readonly { readonly name: string; readonly outcome: string }[];
   readonly checks: readonly { readonly id: string; readonly node: string; readonly status: string }[];
   readonly term: number;
+  readonly deadlocks: readonly object[];
 }
 
 /** Servers that work together, and how to run the command on them. */

@@ -1,5 +1,5 @@
 /** Tests the verbs on three independent servers: what they print, and what they refuse. */
-import { LeaseLostError } from "holdfast";
+import { createHoldfast, LeaseLostError } from "holdfast";
 import { appendHistory } from "holdfast/admin";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -69,6 +69,41 @@ describe("on independent servers", () => {
     expect((await ask("history", "deploy", "--outcome", "forced")).history).toMatchObject([
       { outcome: "forced", reason: "wrong build", token: lease.token },
     ]);
+  });
+
+  it("a deadlock of locks on one of the servers gets no release command, but the way to release the lock", async () => {
+    const { say, ask } = place;
+    const single = {
+      redis: new Redis((servers[0] as RedisServer).url),
+      failoverGrace: "off",
+      leaseMs: 600_000,
+    } as const;
+    const [ci, api] = [createHoldfast(single), createHoldfast(single)];
+    const over = new AbortController();
+    try {
+      await Promise.all([ci.mutex("orders").acquire(), api.mutex("stock").acquire()]);
+      const wait = { waitMs: Infinity, signal: over.signal };
+      const waits = Promise.allSettled([ci.mutex("stock").acquire(wait), api.mutex("orders").acquire(wait)]);
+      const isSeen = async (): Promise<void> => expect((await ask("ls", "--deadlocks")).deadlocks).toHaveLength(1);
+      await vi.waitFor(isSeen, { timeout: 120_000, interval: 20 });
+      expect((await ask("ls", "--deadlocks")).deadlocks).toMatchObject([{ release: null }]);
+      const [listed, doctor] = await Promise.all([
+        say("ls", "--deadlocks"),
+        say("doctor", "--only", "deadlocks", "--for", "60s"),
+      ]);
+      const way =
+        /release (?:orders|stock), which is a lock on a single server, not on all servers of --redlock. Use -r with that server alone/;
+      for (const { stdout } of [listed, doctor]) {
+        expect(stdout).toMatch(way);
+        expect(stdout).not.toContain("holdfast release");
+      }
+      over.abort();
+      await waits;
+    } finally {
+      over.abort();
+      await Promise.all([ci.close(), api.close()]);
+      single.redis.disconnect();
+    }
   });
 
   it("--once-per refuses a second run in a period, and history lists it", async () => {

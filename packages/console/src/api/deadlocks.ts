@@ -1,6 +1,6 @@
 /** Possible deadlocks: `api/deadlocks`. */
 import type { KindName, Stamped } from "./document.js";
-import type { HolderView } from "./locks.js";
+import type { HolderView, LockRow } from "./locks.js";
 
 /** A hold or a wait that is part of a possible deadlock. */
 export interface DeadlockClaimView {
@@ -11,6 +11,8 @@ export interface DeadlockClaimView {
   readonly token: number | null;
   readonly sinceAtMs: number | null;
   readonly label: string | null;
+  /** Whether this console can release the lock, as in `LockRow`. */
+  readonly needsTopology: LockRow["needsTopology"];
 }
 
 /**

@@ -28,6 +28,8 @@ export interface DeadlockClaim {
   readonly label: string | undefined;
   /** Server time in ms since 1970 when it began. Undefined if unknown. */
   readonly sinceAtMs: number | undefined;
+  /** Present if this Holdfast cannot release the lock, as in `LockEntry`. */
+  readonly needsTopology?: NonNullable<LockEntry["needsTopology"]>;
 }
 
 /** A client in a possible deadlock. */
@@ -278,15 +280,8 @@ function deadlockOf(cycle: readonly Step[]): Deadlock {
       host,
       pid,
       clientName,
-      holds: { kind: held.kind, name: held.name, key: held.key, owner, token, label, sinceAtMs, leaseLeftMs },
-      waits: {
-        kind: lock.kind,
-        name: lock.name,
-        key: lock.key,
-        owner: waiter.owner,
-        label: waiter.label,
-        sinceAtMs: waiter.sinceAtMs,
-      },
+      holds: { ...whichOf(held), owner, token, label, sinceAtMs, leaseLeftMs },
+      waits: { ...whichOf(lock), owner: waiter.owner, label: waiter.label, sinceAtMs: waiter.sinceAtMs },
     };
   });
   const begins = members.map(({ holds }) => holds.sinceAtMs ?? 0);
@@ -296,4 +291,13 @@ function deadlockOf(cycle: readonly Step[]): Deadlock {
     members: [...members.slice(youngest), ...members.slice(0, youngest)],
     sinceAtMs: waits.length === 0 ? undefined : Math.max(...waits),
   };
+}
+
+function whichOf({
+  kind,
+  name,
+  key,
+  needsTopology,
+}: LockEntry): Pick<DeadlockClaim, "kind" | "name" | "key" | "needsTopology"> {
+  return { kind, name, key, ...(needsTopology === undefined ? {} : { needsTopology }) };
 }

@@ -22,7 +22,7 @@ export function Deadlocks({ rows, isCut }: DeadlocksProps): JSX.Element | null {
     <section class="explain warn" aria-labelledby="deadlocks-title">
       <h2 id="deadlocks-title">{found.length === 1 ? "Possible deadlock" : `${found.length} possible deadlocks`}</h2>
       {found.map((deadlock) => (
-        <Cycle key={deadlock.members[0]?.holds.owner} deadlock={deadlock} rows={rows} />
+        <Cycle key={deadlock.members[0]?.holds.owner} deadlock={deadlock} />
       ))}
       {partial !== undefined && <p>{partial}</p>}
     </section>
@@ -34,16 +34,10 @@ interface DeadlocksProps {
   readonly isCut: boolean;
 }
 
-interface CycleProps extends Pick<DeadlocksProps, "rows"> {
-  readonly deadlock: DeadlockView;
-}
-
-function Cycle({ deadlock: { members, sinceAtMs }, rows }: CycleProps): JSX.Element {
+function Cycle({ deadlock: { members, sinceAtMs } }: { readonly deadlock: DeadlockView }): JSX.Element {
   const victim = members[0]?.holds;
-  const row = rows.find(({ kind, name, key }) => kind === victim?.kind && name === victim.name && key === victim.key);
-  const needsTopology = row?.needsTopology ?? null;
-  const topology = topologyText({ needsTopology });
-  const command = victim === undefined ? undefined : releaseCommand({ ...victim, needsTopology }, victim.token);
+  const topology = victim === undefined ? undefined : topologyText(victim);
+  const command = victim === undefined ? undefined : releaseCommand(victim, victim.token);
   return (
     <>
       <p>
