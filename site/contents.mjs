@@ -66,6 +66,7 @@ export const ENGLISH = [
     text: "Operate",
     pages: [
       "production-checklist",
+      "upgrading",
       "failover",
       "failures",
       "failure-costs",

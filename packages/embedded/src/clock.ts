@@ -1,6 +1,6 @@
 /** The wall clock of an embedded server. */
 export interface Clock {
-  /** Returns microseconds since 1970, a safe integer. The expiry of keys and the TIME command use this clock. */
+  /** Returns the time in µs since 1970, as a safe integer. Key expiry and the TIME command use this clock. */
   nowUs(): number;
 }
 

@@ -31,14 +31,14 @@ const EMPTY: { readonly [Type in Exclude<ValueType, "string">]: () => Values[Typ
   stream: () => new Stream(),
 };
 
-/** With fewer keys, a search for expired keys is not worth its cost. */
+/** With fewer keys than this, a search for expired keys is not worth its cost. */
 const SWEEP_FROM = 1024;
 
 /**
  * The keys of a server, with their types and expiry.
  *
- * The time changes only with `freeze`, so within one script a key exists for all commands or for none. An expired key
- * is deleted when it is accessed.
+ * The time changes only when `freeze` is called, so no key expires while a script runs. An expired key is deleted when
+ * it is accessed.
  */
 export class Database {
   readonly #entries = new Map<Bytes, Entry>();

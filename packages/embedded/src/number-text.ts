@@ -1,5 +1,5 @@
 /**
- * Parses and formats numbers like the server.
+ * Parses and formats numbers the way the server does.
  *
  * Formats with `%.17g`, which preserves every double exactly. Parses strictly, because the server does not accept "1 "
  * or "01" as integers.

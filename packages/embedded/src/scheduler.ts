@@ -2,7 +2,7 @@
  * The network of an embedded server. Every request, reply and published message is one task.
  *
  * A scheduler must run each task at most once, and never within `schedule` itself. A task that never runs simulates a
- * lost packet, a late task a slow packet, and tasks in a different order a network that reorders packets.
+ * lost packet, a late task simulates a slow packet, and reordered tasks simulate reordered packets.
  */
 export interface Scheduler {
   /** Runs `task` later, or never. */
@@ -17,7 +17,9 @@ const setImmediateAtLoad = globalThis.setImmediate;
 /** Creates a scheduler that runs tasks in order, one batch per event-loop turn, so that timers run between batches. */
 export function immediateScheduler(): Scheduler {
   let waiting: (() => void)[] = [];
-  /** The `setImmediate` that will run the next batch. If a test fakes timers, the real one is used in addition. */
+  /**
+   * The `setImmediate` function that will run the next batch. If a test fakes timers, the real function is used too.
+   */
   let armedWith: typeof setImmediate | undefined;
   const arm = (): void => {
     const { setImmediate: present } = globalThis;

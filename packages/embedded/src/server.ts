@@ -33,7 +33,11 @@ export class Server {
     return this.#database;
   }
 
-  /** Runs a known script. @throws ReplyError  NOSCRIPT, or the error of the script; its message is text */
+  /**
+   * Runs a known script.
+   *
+   * @throws ReplyError  NOSCRIPT, or the error of the script; its message is Unicode text, not bytes
+   */
   evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): ScriptReply {
     const chunk = this.#scripts.get(sha1);
     if (chunk === undefined) throw new ReplyError("NOSCRIPT No matching script. Please use EVAL.");
@@ -43,7 +47,7 @@ export class Server {
   /**
    * Compiles, stores and runs a script.
    *
-   * @throws ReplyError  invalid Lua, or the error of the script; its message is text
+   * @throws ReplyError  invalid Lua, or the error of the script; its message is Unicode text, not bytes
    */
   eval(source: string, keys: readonly string[], args: readonly (string | number)[]): ScriptReply {
     const chunk = asText(() => interpreter().compile(source));

@@ -7,8 +7,8 @@ export interface Scored {
 }
 
 /**
- * A sorted set: members ordered by score, then by bytes. Uses an array, which is the simplest structure and the fastest
- * at the size of lock queues.
+ * A sorted set: members ordered by score, then by bytes. Uses an array, which is the simplest structure, and the
+ * fastest one at the typical size of a lock queue.
  */
 export class SortedSet {
   readonly #scores = new Map<Bytes, number>();

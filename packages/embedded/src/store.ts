@@ -39,7 +39,7 @@ export interface EmbeddedStore extends Store {
 }
 
 /**
- * Creates a store in this process. It runs the same scripts as a Redis server, without a server.
+ * Creates a store in this process. It runs the same scripts as a Redis server, but needs no server.
  *
  * The store has no timeout and ignores `timeoutMs`. A reply arrives as soon as the scheduler of the keyspace delivers
  * it. If it is never delivered, the request stays pending until `dropConnection`.
@@ -138,5 +138,5 @@ function lost(subject: string, cause: unknown): StoreError {
 }
 
 function closed(subject: string): StoreError {
-  return new StoreError(subject, { mayHaveRun: false, transient: false, cause: "this store has been closed" });
+  return new StoreError(subject, { mayHaveRun: false, transient: false, cause: "the store was closed" });
 }

@@ -47,7 +47,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     }
     if (replicas !== undefined) {
       throw new TypeError(
-        "replicas cannot be combined with redlock: its servers are independent, and have no replicas to wait for",
+        "replicas cannot be combined with redlock: its servers are independent and have no replicas to wait for",
       );
     }
     const servers = redlock.map((server, index) =>
@@ -59,7 +59,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     );
     const clustered = servers.findIndex(({ shardInbox }) => shardInbox !== undefined);
     if (clustered >= 0) {
-      throw new TypeError(`redlock must have clients of independent servers; client ${clustered} is a cluster client`);
+      throw new TypeError(`redlock needs clients of independent servers; client ${clustered} is a cluster client`);
     }
     return servers;
   }

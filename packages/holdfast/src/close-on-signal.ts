@@ -22,14 +22,14 @@ export interface CloseOnSignalOptions {
 /**
  * Closes `holdfast` when one of the signals arrives. A second signal ends the wait for running work.
  *
- * This function does not end the process. Close anything else that keeps the process alive, such as an HTTP server,
- * yourself. Other listeners for the same signals also run. Once `holdfast` is closed, the signal listeners are removed,
- * so the next signal has its usual effect.
+ * This function does not end the process. You must close anything else that keeps the process alive, such as an HTTP
+ * server. Other listeners for the same signals also run. Once `holdfast` is closed, this function's listeners are
+ * removed, so the next signal has its usual effect.
  *
  * @param signals  for example `["SIGTERM", "SIGINT"]`
  * @returns a function that removes the listeners; a close that has started continues
  * @throws TypeError, RangeError  an invalid option, or `signals` is not an array of signal names; no listener is added
- * @throws what Node throws for a signal that cannot be handled, such as SIGKILL; no listener is left
+ * @throws Node's error for a signal that cannot be handled, such as SIGKILL; no listener is left
  */
 export function closeOnSignal(
   holdfast: Pick<Holdfast, "close">,

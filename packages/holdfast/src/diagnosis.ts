@@ -1,5 +1,5 @@
 /**
- * For programs that check whether a server is suitable for locks without acquiring any, such as `holdfast doctor`.
+ * For programs such as `holdfast doctor`, which check whether a server is suitable for locks without acquiring any.
  * Exports the scripts, the required ACL rules, and the key format.
  */
 import * as scripts from "./generated/scripts.js";
@@ -22,7 +22,7 @@ export interface ScriptSample {
   readonly source: string;
 }
 
-/** Returns samples of the scripts that a package of Holdfast generated. */
+/** Returns samples of the generated scripts of one Holdfast package. */
 export function samplesOf(generated: Readonly<Record<string, { name: string; source: string }>>): ScriptSample[] {
   return Object.values(generated).map(({ name, source }) => ({
     name,
@@ -53,6 +53,6 @@ export const keyFamilies: ReadonlySet<string> = new Set([
     "coalesce",
   ],
   ...["cache", "counter", "fence", "versioned", "worker-slot"],
-  // These are not locks. Features that keep records about locks write them.
+  // These are not locks. They are records about locks, which other features write.
   ...["history", "period-marker"],
 ]);

@@ -211,7 +211,7 @@ export function checkLockOptions(options: LockOptions): LockOptions {
   const { key, recheckMs, retain } = checkKnown(options, ["key", "recheckMs", "retain"]);
   if (recheckMs !== undefined) checkWhole("recheckMs", recheckMs, 10, LONGEST_RECHECK_MS);
   if (retain !== undefined && (key !== undefined || retain?.keep === undefined))
-    throw new TypeError(`retain must be the result of retain(), and key absent; got ${show(key ?? retain)}`);
+    throw new TypeError(`retain must be the result of retain(), without key; got ${show(key ?? retain)}`);
   if (key === undefined) return { recheckMs, retain };
   return { key: checkKey(key), recheckMs: recheckMs ?? SHARED_RECHECK_MS };
 }
@@ -246,7 +246,7 @@ export function checkExported(exported: ExportedLease): ExportedLease {
   }
   const { owner, token, reservedTo = token, leaseMs, renew, maxHoldMs, mode = "read", slots } = exported;
   if (typeof owner !== "string" || !/^[!-~]{1,4096}$/.test(owner)) {
-    throw new TypeError(`owner must be the owner of a lease; got ${show(owner)}`);
+    throw new TypeError(`owner must be a lease's owner id; got ${show(owner)}`);
   }
   checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
   checkWhole("reservedTo", reservedTo, token, Number.MAX_SAFE_INTEGER);

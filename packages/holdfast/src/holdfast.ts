@@ -1,4 +1,4 @@
-/** `createHoldfast`: options, store, session, and the factories of all kinds. */
+/** `createHoldfast`: checks the options, and sets up the store, the session and the factories of all lock kinds. */
 import { Barrier, type BarrierOptions } from "./barrier/barrier.js";
 import { barrierProtocol } from "./barrier/protocol.js";
 import { checkIsOptions, chooseStores, WAYS } from "./choose-stores.js";
@@ -106,7 +106,7 @@ export interface Holdfast {
   /**
    * Takes over a lease that this or another process exported with `lease.export()`.
    *
-   * @throws LeaseLostError  the lease has ended in the meantime, was adopted before, or was exported with another prefix
+   * @throws LeaseLostError  the lease has ended, was already adopted, or was exported with another prefix
    * @throws StoreError      outcome unknown; if the lease was adopted, it is released in the background, or expires
    * @throws TypeError, RangeError  the argument is not a result of `lease.export()`
    */

@@ -1,6 +1,7 @@
 /**
- * `holdfast/mutex`: only mutexes, with the client library that you choose. For programs that are bundled or started
- * often: it is half the size of `holdfast`, which has every kind of lock and recognizes every client library.
+ * The entry point `holdfast/mutex`: only mutexes, for a client library that you choose. It suits programs that are
+ * bundled or started often, because it is half the size of `holdfast`, which has every kind of lock and recognizes
+ * every client library.
  */
 import { adopt } from "./core/acquire.js";
 import { show } from "./core/keys.js";
@@ -42,8 +43,8 @@ export interface Client {
 /** How to open the subscriber connection. */
 export interface ClientOptions<Redis> {
   /**
-   * Creates the subscriber connection, for a client that cannot be duplicated. Holdfast closes it. Default: a
-   * duplicate.
+   * Creates the subscriber connection, for a client that cannot be duplicated. Holdfast closes this connection. Without
+   * this option, Holdfast duplicates the client.
    */
   readonly subscriber?: (() => Redis | Promise<Redis>) | undefined;
 }

@@ -94,7 +94,7 @@ export function onOneServer(store: Store, { runtime, options, isOwnStore, handOf
   };
 }
 
-/** Returns the conditions under which a grant counts. @param inspectSlot  needed if the server may be a cluster */
+/** Returns the conditions under which a grant counts. @param inspectSlot  needed if the server may be in a cluster */
 export function conditionsOf(
   { prefix = "hf", failoverGrace: grace = "auto", replicas }: HoldfastOptions,
   inspectSlot?: Grace["inspectSlot"],

@@ -1,12 +1,12 @@
-/** How a store asks one server of a quorum about its lineage, and evaluates the last answer. See docs/adr/131. */
+/** Asks one server of a quorum about its lineage, and evaluates the server's last answer. See docs/adr/131. */
 import type { AskOfMemory, Grace, LastAnswer, ServerMemory } from "./core/store.js";
 import { graceFor } from "./server/lineage.js";
 import { notRun } from "./stores/failure.js";
 import { TRUSTED_MS } from "./stores/server-failover-guard.js";
 
 /**
- * Returns the rules for one server of a quorum. They are those of `"strict"`, except that the answers of the other
- * servers count too.
+ * Returns the failover rules for one server of a quorum. They are the same as for `"strict"`, except that the answers
+ * of the other servers count too.
  */
 export function quorumGrace(prefix: string): Grace {
   const grace: Grace = graceFor("strict", prefix, (last, ask) => memoryOf(grace.marker, last, ask));

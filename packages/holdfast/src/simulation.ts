@@ -1,5 +1,5 @@
 /**
- * Runs a Holdfast with your own clocks, timers and random numbers, to simulate whole systems on virtual time.
+ * Runs a Holdfast with your own clocks, timers and random numbers, to simulate whole systems in virtual time.
  *
  * With `embedded()` on a keyspace that also uses your clock and scheduler, nothing in a run depends on the machine, and
  * the same seed replays the same run. With `storeFor` you can observe or change the requests to a real server.

@@ -4,7 +4,7 @@ import { type CommandReply, ReplyError, syntaxError } from "../reply.js";
 import { compareIds, type StreamEntry, type StreamId } from "../stream.js";
 import { at, type Commands, type Context, MANY, wrongArity } from "./command.js";
 
-/** Commands for streams. Implements only what is needed for a log that is read from the end. */
+/** Commands for streams. Only the commands for a log that is read from the end are implemented. */
 export const streams: Commands = {
   XADD: { arity: [4, MANY], run: add },
   XLEN: { arity: [1, 1], run: ({ database }, args) => database.get(at(args, 0), "stream")?.size ?? 0 },

@@ -32,8 +32,8 @@ export class Interpreter {
   readonly #places: { readonly base: bigint; readonly env: bigint; readonly explain: bigint };
   #execute: Execute | undefined;
   /**
-   * An error other than a ReplyError that a command threw because of a bug in this package. It is rethrown once the Lua
-   * stack has unwound.
+   * The first error, other than a ReplyError, that a command threw in this run. It means a bug in this package, and is
+   * rethrown once the Lua stack has unwound.
    */
   #fault: { readonly error: unknown } | undefined;
 
@@ -188,8 +188,8 @@ export function loadedInterpreter(): Interpreter | undefined {
 /**
  * Loads the interpreter, or waits until it is loaded.
  *
- * The first run of a script does this automatically. A simulation awaits it before it starts, because loading is the
- * only step that takes real time.
+ * The first run of a script does this automatically. A simulation should await it first, because loading is the only
+ * step that takes real time.
  */
 export async function loadInterpreter(): Promise<void> {
   loading ??= start();

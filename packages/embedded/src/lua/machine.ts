@@ -1,8 +1,8 @@
 /**
  * The part of Lua's C API that this package uses, from wasmoon's compiled module.
  *
- * It does not use wasmoon's wrappers, because they end strings at the first NUL and convert every value. Here, strings
- * are passed with their length, one byte per character.
+ * The package does not use wasmoon's wrappers, because they end strings at the first NUL and convert every value. Here,
+ * strings are passed with their length, one byte per character.
  */
 import type { Bytes } from "../bytes.js";
 

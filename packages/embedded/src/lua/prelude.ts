@@ -1,8 +1,8 @@
 /**
  * The global environment of scripts, as a Lua chunk that runs once in a new interpreter.
  *
- * It contains only names that both the server's Lua 5.1 and the Lua 5.4 used here have, so a script that runs here
- * finds all of its names on a server too. It contains nothing that reads a clock, a random source or a file. A script
+ * It contains only names that exist in both the server's Lua 5.1 and the Lua 5.4 used here, so a script that runs here
+ * also finds all its names on a server. It contains nothing that reads a clock, a random source or a file. A script
  * gets `env` as its globals. It can read the names in `base` through `env` but cannot change them, so no script leaves
  * state for the next one.
  *
@@ -47,7 +47,7 @@ function base.rawset(target, key, value)
   return rawset(target, key, value)
 end
 
--- On a server, a script that catches the error of a command gets its text, although it was raised as a table.
+-- On a server, a script that catches the error of a command gets the text of the error, although the error was a table.
 local function settle(ok, first, ...)
   if not ok and type(first) == "table" and first.err then return false, first.err end
   return ok, first, ...
@@ -79,7 +79,7 @@ end)
 base._G = env
 
 local function explain(problem)
-  -- Functions of C and of this chunk may lie between here and the line of the script.
+  -- The stack may have C functions and functions of this chunk above the script's own function.
   local level, where = 2, getinfo(2, "Sl")
   while where and where.source ~= "@user_script" do
     level = level + 1

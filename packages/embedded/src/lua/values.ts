@@ -59,7 +59,7 @@ export function pushStrings(machine: Machine, state: State, strings: readonly By
 
 /**
  * Pushes a safe integer as a Lua integer, because `..` would append `.0` to a float, which the server's Lua does not
- * do. Beyond 2^53, the server uses a double too.
+ * do. Beyond 2^53, pushes a double, as the server does.
  */
 function pushNumber({ lua }: Machine, state: State, value: number): void {
   if (Number.isSafeInteger(value)) lua._lua_pushinteger(state, BigInt(value));
@@ -81,7 +81,7 @@ export function readArgument(machine: Machine, state: State, index: number): Byt
 /**
  * Reads the value on top of the stack as the reply of a script. Does not pop it.
  *
- * @throws ReplyError  it is an error, or a table that is nested too deeply
+ * @throws ReplyError  the value is an error, or a table that is nested too deeply
  */
 export function readReply(machine: Machine, state: State, depth = 0): ScriptReply {
   const { lua } = machine;
@@ -117,7 +117,7 @@ function readTable(machine: Machine, state: State, depth: number): ScriptReply {
 
 /**
  * Reads an `err` or `ok` field. Uses raw access, like all functions here, because an error in a metamethod would be
- * outside a script and would abort the interpreter.
+ * raised outside a script and would abort the interpreter.
  */
 function readMarked(machine: Machine, state: State, mark: keyof Marks): Bytes | undefined {
   machine.pushString(state, mark);

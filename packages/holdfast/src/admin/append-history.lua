@@ -2,8 +2,8 @@
   admin/append-history: add entries to the history of a name, and remove the oldest ones.
 
   It is a separate request, so no lock waits for it. The time of an entry is the server's time minus the entry's age, so
-  entries from several hosts have one order. An entry that is sent twice is stored twice. Readers recognize the
-  duplicate by its content.
+  the times of entries from several hosts are comparable. An entry that is sent twice is stored twice. Readers recognize
+  the duplicate by its content.
 
   KEYS[1] history  stream of the events of one name
   ARGV[1] entries  lines with an age in ms, a space and the entry as JSON, each ended by a newline, oldest first

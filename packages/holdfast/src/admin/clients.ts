@@ -30,8 +30,8 @@ export interface ClientEntry {
   /** The id of the client, the first part of its owner ids. */
   readonly clientId: string;
   /**
-   * The host of the process. This field and all others down to `lastSeenAtMs` are undefined if the client no longer has
-   * a record and only a lock still names it.
+   * The host of the process. This field and all others down to `lastSeenAtMs` are undefined if the client has no record
+   * and is known only from a lock.
    */
   readonly host: string | undefined;
   /** The process id on that host. */
@@ -48,8 +48,8 @@ export interface ClientEntry {
   readonly lastSeenAtMs: number | undefined;
   /**
    * Whether the client has written its record within the last minute. A client that holds or waits for a lock writes
-   * its record every 20 s. If such a client has not, it has crashed or is disconnected. A client without locks writes
-   * no record.
+   * its record every 20 s. If such a client has no recent record, it has crashed or is disconnected. A client without
+   * locks writes no record.
    */
   readonly isHeardOf: boolean;
   /** The locks that the client holds. */
@@ -73,7 +73,7 @@ const MOST_CLIENTS = 10_000;
  * 10,000 clients by their records, with SCAN on every primary as `survey` does, plus every client that a lock names.
  * Read-only.
  *
- * @throws StoreError   no server replied
+ * @throws StoreError   a single server or a cluster did not reply; independent servers may be unreachable
  * @throws ClosedError  this Holdfast was closed
  */
 export async function clients(holdfast: Holdfast, options: ClientsOptions = {}): Promise<readonly ClientEntry[]> {

@@ -1,5 +1,5 @@
 /**
- * Finds possible deadlocks: cycles of clients, each of which holds a lock and waits for a lock that the next one holds.
+ * Finds possible deadlocks: cycles of clients in which each client waits for a lock that the next one holds.
  *
  * The locks are read one after the other, so a single list can show a cycle that never existed. Therefore
  * `findDeadlocks` reads them again if there is a cycle, and reports only cycles whose holds and waits are the same in
@@ -24,9 +24,9 @@ export interface DeadlockClaim {
   readonly key: string | undefined;
   /** The owner id of the hold or the wait. */
   readonly owner: string;
-  /** The `label` option of its acquire. */
+  /** The `label` option of the acquire. */
   readonly label: string | undefined;
-  /** Server time in ms since 1970 when it began. Undefined if unknown. */
+  /** Server time in ms since 1970 when the hold or the wait began. Undefined if unknown. */
   readonly sinceAtMs: number | undefined;
   /** Present if this Holdfast cannot release the lock, as in `LockEntry`. */
   readonly needsTopology?: NonNullable<LockEntry["needsTopology"]>;
@@ -42,22 +42,22 @@ export interface DeadlockMember {
   readonly pid: number | undefined;
   /** The `clientName` option. */
   readonly clientName: string | undefined;
-  /** The lock that it holds, which the previous member waits for. */
+  /** The lock that this member holds and the previous member waits for. */
   readonly holds: DeadlockClaim & {
     /** The fencing token of the hold. */
     readonly token: number | undefined;
-    /** The time until its lease ends unless it is renewed, in ms. */
+    /** The time until the lease ends unless it is renewed, in ms. */
     readonly leaseLeftMs: number;
   };
-  /** The lock that it waits for, which the next member holds. */
+  /** The lock that this member waits for and the next member holds. */
   readonly waits: DeadlockClaim;
 }
 
 /** A possible deadlock. */
 export interface Deadlock {
   /**
-   * The clients, each of which waits for the lock of the next one; the last waits for the lock of the first. The first
-   * has held its lock for the shortest time, so releasing that lock loses the least work.
+   * The clients. Each waits for the lock of the next one, and the last waits for the lock of the first. The first has
+   * held its lock for the shortest time, so releasing that lock loses the least work.
    */
   readonly members: readonly DeadlockMember[];
   /** Server time in ms since 1970 when the last of these waits began. Undefined if unknown. */
@@ -68,9 +68,9 @@ export interface Deadlock {
 export interface FoundDeadlocks {
   /** The cycles, oldest first. A wait appears in one cycle at most. */
   readonly deadlocks: readonly Deadlock[];
-  /** False if there are more locks than were read. Cycles that need the others are missing. */
+  /** False if some locks were not read. Cycles that involve them are missing. */
   readonly isComplete: boolean;
-  /** The number of servers that have not replied. Cycles that need their locks are missing. */
+  /** The number of servers that have not replied. Cycles that involve their locks are missing. */
   readonly unreachable: number;
 }
 
@@ -89,7 +89,7 @@ export interface DeadlockOptions {
   readonly locks?: readonly LockEntry[] | undefined;
 }
 
-/** Kinds whose waiters wait for their holders. */
+/** Kinds in which waiters wait for holders. */
 const KINDS: readonly LockKind[] = ["mutex", "semaphore", "read-write-lock", "election"];
 /** Maximum number of waits from which to search for a cycle. */
 const MOST_STARTS = 1_000;
@@ -98,17 +98,17 @@ const MOST_STARTS = 1_000;
  * Finds cycles of clients that wait for each other's locks. Read-only. If the first read shows no cycle, there is no
  * second read.
  *
- * Each cycle is a possible deadlock. The servers know which client holds and waits, but not which part of its program
- * does. So a cycle is not a deadlock if a client holds the lock in one task and waits in another, independent task.
- * These are left out:
+ * Each cycle is only a possible deadlock. The servers know which client holds or waits, but not which task in it. If a
+ * client holds the lock in one task and waits in another, independent task, the cycle is not a deadlock. These cases
+ * are excluded:
  *
  * - a wait that began before the hold, because then two tasks are involved
- * - a semaphore if clients outside the cycle hold enough of its permits
+ * - a wait for a semaphore if clients outside the cycle hold enough of its permits
  * - clients that are gone
  *
  * It does not see waits for a Redlock, because no server records them. It sees only the first 100 waiters of each lock.
  *
- * @throws StoreError   no server replied
+ * @throws StoreError   a single server or a cluster did not reply; for independent servers, see `unreachable`
  * @throws ClosedError  this Holdfast was closed
  * @throws TypeError, RangeError  invalid option; nothing was sent
  */
@@ -166,7 +166,7 @@ interface Step {
   readonly wait: Wait;
 }
 
-/** Returns the cycles in one list, oldest first. A wait appears in one cycle at most. */
+/** Returns the cycles among these locks, oldest first. A wait appears in one cycle at most. */
 export function cyclesIn(locks: readonly LockEntry[]): readonly Deadlock[] {
   const waits = stuckAmong(locks.flatMap(waitsFor));
   const byClient = grouped(waits);
@@ -212,7 +212,7 @@ function excludes(holder: EntryHolder, waiter: EntryWaiter, { kind }: LockEntry)
   return kind !== "read-write-lock" || holder.mode === "exclusive" || waiter.mode === "exclusive";
 }
 
-/** Removes the waits that end by themselves. Repeats until nothing changes, because others may then end too. */
+/** Removes the waits that will end by themselves. Repeats until nothing changes, because then others may end too. */
 function stuckAmong(all: readonly Wait[]): readonly Wait[] {
   let waits = all;
   for (;;) {
@@ -226,16 +226,16 @@ function stuckAmong(all: readonly Wait[]): readonly Wait[] {
 function isStuck({ lock, waiter, blockers }: Wait, byClient: ByClient): boolean {
   const stuck = blockers.filter((one) => nextOf(one, lock, byClient).length > 0);
   if (lock.kind !== "semaphore") return stuck.length > 0;
-  // A semaphore has enough permits again once the clients that do not wait release theirs.
+  // Clients that do not wait will release their permits. The wait is stuck if those permits are not enough.
   const kept = stuck.reduce((sum, { holder }) => sum + holder.permits, 0);
   return (lock.permits?.limit ?? 0) - kept < waiter.permits;
 }
 
-/** Returns the waits that may keep a client from releasing a hold: those that the holding task may have begun. */
+/** Returns the waits that might keep a client from releasing a hold: waits for other locks that began after it. */
 function nextOf({ clientId, holder }: Blocker, held: LockEntry, byClient: ByClient): readonly Wait[] {
   const { sinceAtMs } = holder;
   return (byClient.get(clientId) ?? []).filter(({ lock, waiter }) => {
-    // A wait for more of the same lock is contention within a client.
+    // Ignore waits for the same lock, because they are contention within a client.
     if (idOf(held) === idOf(lock)) return false;
     return sinceAtMs === undefined || waiter.sinceAtMs === undefined || sinceAtMs <= waiter.sinceAtMs;
   });

@@ -1,8 +1,8 @@
-/** The state of a lock as a list shows it, in one form for all kinds. */
+/** The state of a lock as lists show it, in the same form for all kinds. */
 import type { BreakReason, Holder, Pause } from "../core/errors.js";
 import type { WaitingClaim } from "../core/inspection.js";
 
-/** The kinds that can be listed. A reentrant mutex is listed as a mutex. `redlock` exists only on several servers. */
+/** The kinds that can be listed. A reentrant mutex is listed as a mutex. `redlock` needs several servers. */
 export type LockKind =
   | "mutex"
   | "semaphore"
@@ -12,7 +12,7 @@ export type LockKind =
   | "barrier"
   | "redlock";
 
-/** All kinds, in the order in which lists show the locks of one name. */
+/** All kinds, in the order in which `lookUp` returns the locks with one name. */
 export const LOCK_KINDS: readonly LockKind[] = [
   "mutex",
   "semaphore",
@@ -23,7 +23,7 @@ export const LOCK_KINDS: readonly LockKind[] = [
   "redlock",
 ];
 
-/** How a lock is held: `exclusive`, by one holder, or `shared`, together with other shared holders. */
+/** How a lock is held: `exclusive`, by a single holder, or `shared` with other holders. */
 export type LockMode = "exclusive" | "shared";
 
 /**
@@ -34,10 +34,10 @@ export type LockMode = "exclusive" | "shared";
  *   condition
  * - `paused`: an operator has paused it; `pause` names the operator, and `holders` lists the holders whose leases
  *   continue
- * - `counting`: a latch above zero
+ * - `counting`: a latch whose count is above zero
  * - `gathering`: a barrier at which some parties have arrived
  * - `broken`: a barrier whose last generation broke, or a lock that cannot be read; see `unreadable`
- * - `free`: none of these
+ * - `free`: none of the above
  */
 export type LockState = "held" | "awaited" | "paused" | "counting" | "gathering" | "broken" | "free";
 
@@ -50,9 +50,9 @@ export interface EntryHolder extends Holder {
   /** The slot numbers of its permits. Empty if they have none. */
   readonly slots: readonly number[];
   /**
-   * Server time in ms since 1970 when its client last wrote its record, if that is more than a minute ago. A client
-   * that holds a lock writes its record every 20 s, so this one has crashed or is disconnected. Its hold ends with its
-   * lease. Undefined if the client is alive, or if the server has no record of it.
+   * Server time in ms since 1970 when the holder's client last wrote its record, if that was more than a minute ago. A
+   * client that holds a lock writes its record every 20 s, so this client has crashed or is disconnected. The hold ends
+   * with its lease. Undefined if the client is alive, or if the server has no record of it.
    */
   readonly goneSinceAtMs: number | undefined;
 }
@@ -73,19 +73,19 @@ export interface EntryWaiter extends WaitingClaim {
 export interface EntryCondition {
   /** The name of the condition. */
   readonly name: string;
-  /** The number of waiters for the condition. `waiters` may have fewer. */
+  /** The number of waiters for the condition. `waiters` may list fewer. */
   readonly waiterCount: number;
   /** The first 100 waiters, in the order in which they will be signaled. */
   readonly waiters: readonly EntryWaiter[];
 }
 
-/** The current state of a lock. A snapshot: the state may have changed by the time you read it. */
+/** A snapshot of the state of a lock. The state may have changed by the time you read it. */
 export interface LockEntry {
   /** The kind of the lock. */
   readonly kind: LockKind;
   /** The name of the lock. */
   readonly name: string;
-  /** The `key` option of a mutex. `name` then has the same value because the server does not store the name. */
+  /** The `key` option of a mutex, if set. `name` is then equal to it, because the server does not store the name. */
   readonly key: string | undefined;
   /** The state of the lock. */
   readonly state: LockState;
@@ -93,9 +93,9 @@ export interface LockEntry {
   readonly mode: LockMode | undefined;
   /** The fencing token of the current grant, or of the last one. Undefined if the server has none. */
   readonly token: number | undefined;
-  /** The holders. For a semaphore or read-write lock, the 1,000 whose leases end first, in that order. */
+  /** The holders. For a semaphore or read-write lock, at most the 1,000 whose leases end first, in that order. */
   readonly holders: readonly EntryHolder[];
-  /** The number of waiters. `waiters` may have fewer. */
+  /** The number of waiters. `waiters` may list fewer. */
   readonly waiterCount: number;
   /** The first 100 waiters, the next one first. */
   readonly waiters: readonly EntryWaiter[];
@@ -106,7 +106,7 @@ export interface LockEntry {
   readonly permits: { readonly limit: number | undefined; readonly used: number } | undefined;
   /** The current pause. Undefined if the lock is not paused. */
   readonly pause: Pause | undefined;
-  /** The label of the pause if there is one, otherwise that of the first holder. */
+  /** The label of the pause if the lock is paused, otherwise the label of the first holder. */
   readonly label: string | undefined;
   /** For a mutex, the conditions that were found. `lookUpConditions` and lists search for them; `lookUp` does not. */
   readonly conditions: readonly EntryCondition[];
@@ -120,32 +120,32 @@ export interface LockEntry {
     | undefined;
   /**
    * Present if the lock cannot be read; then nothing else in this entry is known. Usually, one of its keys has a
-   * different Redis type than Holdfast expects, and the lock cannot be acquired until that key is removed. `keys` are
-   * the keys of the wrong type, or all candidates if it is unclear which one it is.
+   * different Redis type than Holdfast expects, and the lock cannot be acquired until that key is removed. `keys` lists
+   * the keys of the wrong type, or all candidates if it is unclear which key is wrong.
    */
   readonly unreadable?: {
     readonly keys: readonly string[];
     /**
-     * Why it cannot be read, if the type of a key is not the cause: the reply of a server that refused, or, for a
-     * Redlock that may be held, what each server replied. `keys` is then empty.
+     * Why the lock cannot be read, if the cause is not the type of a key: the error from the server, or, for a Redlock
+     * that may be held, the reply of each server. `keys` is then empty.
      */
     readonly reason?: string;
-    /** Present if it is a Redlock, and too few servers replied to tell whether it is held. */
+    /** Present for a Redlock if too few servers replied to tell whether it is held. */
     readonly mayBeHeld?: true;
   };
   /**
-   * Present if the lock belongs to clients that connect in another way, so this Holdfast sees only part of it and
+   * Present if the lock belongs to clients that use a different topology, so this Holdfast sees only part of it and
    * cannot release it:
    *
-   * - `redlock`: a Redlock on several independent servers, of which this Holdfast uses only one. The entry shows what
-   *   that server knows, so the holder may lack a majority
+   * - `redlock`: a Redlock on several independent servers. This Holdfast uses only one of them, and the entry shows the
+   *   state on that server, so the holder may lack a majority
    * - `single-server`: a lock of clients that use only one of the servers of this Holdfast
    */
   readonly needsTopology?: "redlock" | "single-server";
   /**
-   * For a Redlock that is held, if this Holdfast uses all its servers: the number of servers on which the holder has
-   * the lock, the number that replied, and the number of all servers. The holder keeps the lock as long as it has more
-   * than half of them.
+   * Present for a held Redlock if this Holdfast uses all its servers: the number of servers on which the holder has the
+   * lock, the number that replied, and the total. The holder keeps the lock as long as it has more than half of the
+   * total.
    */
   readonly servers?: { readonly holding: number; readonly answered: number; readonly total: number };
 }

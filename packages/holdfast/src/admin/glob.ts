@@ -14,8 +14,8 @@ type Part = "star" | { readonly fits: (character: string) => boolean; readonly l
 /**
  * Parses a pattern.
  *
- * Matching backtracks only to the last star, so its time is at most the length of the pattern times the length of the
- * name.
+ * Matching backtracks only to the last star, so it takes at most about as many steps as the length of the pattern times
+ * the length of the name.
  *
  * @throws TypeError  `pattern` is not a string
  */
@@ -76,7 +76,7 @@ function partsOf(characters: readonly string[]): Part[] {
   return parts;
 }
 
-/** Parses a character class as the server does: a class without a closing bracket ends with the pattern. */
+/** Parses a character class as the server does: a class without a closing bracket extends to the end of the pattern. */
 function readClass(
   characters: readonly string[],
   start: number,

@@ -1,8 +1,8 @@
 --[[
   admin/here: return a key as the server receives it, and the server's time. Read-only.
 
-  A client library may add a prefix to each key without informing Holdfast. Only the server sees that prefix. All keys
-  that SCAN lists begin with it.
+  Some client libraries add a prefix to each key, and only the server sees the full key. SCAN returns full keys, so
+  Holdfast must know that prefix.
 
   KEYS[1] key  any key; it need not exist
   REPLY   {0, nowMs, names...}  seen: the server's time in ms since 1970; names contains the key as received

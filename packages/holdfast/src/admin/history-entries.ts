@@ -45,7 +45,8 @@ export interface HistoryEntry {
   /** How the hold ended, or what happened. */
   readonly outcome: HistoryOutcome;
   /**
-   * Server time in ms since 1970 when it ended or happened. For a hold without a recorded end, when it began.
+   * Server time in ms since 1970 when the hold ended or the event happened. For a hold without a recorded end, when the
+   * hold began.
    */
   readonly atMs: number;
   /**
@@ -66,7 +67,7 @@ export interface HistoryEntry {
   readonly label: string | undefined;
   /** How long the holder waited for the lock, in ms. */
   readonly waitedMs: number | undefined;
-  /** How long it was held, in ms. Undefined if it is still held, or if no event has recorded it. */
+  /** How long the lock was held, in ms. Undefined if it is still held, or if no event has recorded the duration. */
   readonly heldMs: number | undefined;
   /** Why the hold ended, or why the event happened. */
   readonly reason: string | undefined;
@@ -90,7 +91,7 @@ export interface ReadEvent extends Omit<HistoryEvent, "agoMs"> {
 
 /**
  * The weight of each event. If several events describe one hold, the one with the largest weight determines the
- * outcome. A force-release outweighs a loss, because the holder knows only that its lease was lost.
+ * outcome. A force-release outweighs a loss, because the holder may know only that its lease was lost.
  */
 const WEIGHTS: Readonly<Record<HistoryWord, number>> = {
   granted: 0,
@@ -103,7 +104,7 @@ const WEIGHTS: Readonly<Record<HistoryWord, number>> = {
   resumed: 5,
 };
 
-/** The kind whose leases can change their token. Each of its leases has its own owner. */
+/** The kind whose leases can get a new token. Each lease of this kind has its own owner. */
 export const CHANGING = "read-write-lock";
 
 /** The outcome of a hold without a recorded end. */
@@ -137,9 +138,9 @@ export function openIn(events: readonly ReadEvent[]): readonly OpenHold[] {
 
 /**
  * Groups events by hold. A token identifies a hold among all holds of its name. For a read-write lock, the owner
- * identifies the hold, because a lease that switches between reading and writing gets a new token. A force-release may
- * name only the token, or only the owner. A pause or its end may be recorded twice, by the program that performed it
- * and by the web page that requested it. Both records name the owner of the pause.
+ * identifies the hold, because a lease gets a new token when it is upgraded. A force-release may name only the token,
+ * or only the owner. A pause or its end may be recorded twice, by the program that performed it and by the web page
+ * that requested it. Both records name the owner of the pause.
  */
 function groupsOf(events: readonly ReadEvent[]): ReadEvent[][] {
   const groups = new Map<string, ReadEvent[]>();

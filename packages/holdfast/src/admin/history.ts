@@ -23,7 +23,7 @@ import { type Place, placeOf } from "./place.js";
  * - `lost`: its lease ended before its holder released it
  * - `forced`: it was force-released
  * - `expired`: its lease ended before its holder released it, but the lock was not granted to anyone else
- * - `skipped`: a run did not happen because the lock did not allow it
+ * - `skipped`: a run was skipped because it could not get the lock
  * - `paused`, `resumed`: an operator paused the lock or ended the pause
  */
 export type HistoryWord = "granted" | "released" | "lost" | "expired" | "forced" | "skipped" | "paused" | "resumed";
@@ -131,7 +131,7 @@ export async function append(place: Place, name: string, events: readonly Writte
   const history = historyKey(place, name);
   const to = async (store: Store): Promise<void> => {
     for (let at = 0; at < events.length; at += MOST_IN_ONE) {
-      // Rounds ages down, so that no event appears to be earlier than it was.
+      // Round ages down so that no event appears to be older than it is.
       const lines = events.slice(at, at + MOST_IN_ONE).map(({ text, agoMs }) => `${Math.floor(agoMs)} ${text}\n`);
       const args = { entries: lines.join(""), most: keep.maxEntries, keepMs: keep.keepMs };
       await call({ store, name }, adminAppendHistory, { history }, args, place.timeoutMs);
@@ -147,7 +147,7 @@ export function historyKey({ prefix }: Pick<Place, "prefix">, name: string): str
   return lockKeys(prefix, "history", name).lock;
 }
 
-/** Returns the stored form of an event. It identifies the event by the token of its hold, or otherwise by an id. */
+/** Returns the stored form of an event. An event without a token gets an id, so that readers recognize duplicates. */
 export function textOf({ session, clientName }: Place, given: HistoryEvent & { readonly id?: string }): string {
   const { agoMs: _, name: __, ...event } = given;
   const id = event.token === undefined ? (event.id ?? session.runtime.newClientId()) : undefined;

@@ -1,6 +1,6 @@
 /**
- * `holdfast/admin`: inspects all locks, their clients and their history. It is for operators and their tools;
- * applications do not need it to acquire locks.
+ * `holdfast/admin`: functions that inspect all locks, their clients and their history. They are meant for operators and
+ * their tools. Applications do not need them to acquire locks.
  */
 
 export { type ExtendPauseOptions, type ExtendPauseOutcome, extendPause } from "../pausing/extend-pause.js";

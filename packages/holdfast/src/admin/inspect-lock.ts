@@ -1,4 +1,4 @@
-/** Inspects one lock of any kind through its protocol, and returns the state in the form that all kinds share. */
+/** Inspects a lock of any kind through its protocol, and returns its state in the same form for all kinds. */
 
 import { barrierProtocol } from "../barrier/protocol.js";
 import { inspectionOf } from "../condition/protocol.js";
@@ -37,7 +37,7 @@ interface Seen {
   readonly idle?: "counting" | "broken" | undefined;
   /** The key of the queue. */
   readonly queue?: string | undefined;
-  /** Whether its first key exists. Undefined if that key exists exactly while the lock has a holder. */
+  /** Whether the lock's first key exists. Undefined for kinds whose first key exists only while there is a holder. */
   readonly isOnRecord?: boolean | undefined;
   /** Returns the mode and the permits of a claim with this weight. */
   readonly weigh?: (weight: number) => { readonly mode: LockMode; readonly permits: number };
@@ -48,7 +48,7 @@ export interface Inspected {
   readonly entry: LockEntry;
   /** Whether the first key of the lock exists. Lists find the lock by this key. */
   readonly hasFirstKey: boolean;
-  /** Why the lock cannot be read: a server refused, or whether it is held depends on servers that did not reply. */
+  /** The error, if a server refused the read, or if too few servers replied to tell whether a Redlock is held. */
   readonly refusal?: unknown;
 }
 
@@ -60,7 +60,8 @@ interface At extends Pick<Place, "prefix" | "timeoutMs"> {
 /**
  * Inspects a lock. A lock that cannot be read is reported as broken, so that a list can still show the others.
  *
- * @throws StoreError, QuorumError  a server, or a majority of several, did not reply
+ * @throws StoreError   no server replied
+ * @throws QuorumError  no majority of several independent servers replied
  */
 export async function inspectLock(place: Place, whose: Whose, identities: Identities): Promise<Inspected> {
   try {
@@ -92,8 +93,7 @@ async function readLock(place: Place, whose: Whose, identities: Identities): Pro
   );
   const read = each.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const failed = each.find((one) => one.status === "rejected");
-  // Without a reply from any server, nothing is known. A key of an unexpected type is reported even if other servers
-  // replied.
+  // Fail if no server replied. Report a key of an unexpected type even if other servers replied.
   if (failed !== undefined && (read.length === 0 || isMistyped(failed.reason))) throw failed.reason;
   const inspected = together(read);
   if (isQuorum === (whose.kind === "redlock")) return inspected;
@@ -102,7 +102,8 @@ async function readLock(place: Place, whose: Whose, identities: Identities): Pro
 }
 
 /**
- * The same name on several independent servers is several locks. They are shown as one, with all holders and waiters.
+ * On several independent servers, a name stands for a separate lock on each server. They are shown as one lock with all
+ * holders and waiters.
  */
 function together(read: readonly Inspected[]): Inspected {
   const [first = read[0] as Inspected, ...others] = read.toSorted((a, b) => rankOf(b) - rankOf(a)); // one was read
@@ -159,8 +160,7 @@ async function readFrom(at: At, whose: Whose, identities: Identities, seen: Seen
     barrier: own.barrier,
     ...(own.servers === undefined ? {} : { servers: own.servers }),
   };
-  // The first key of a lock with the `key` option lacks the prefix of Holdfast, so lists find the lock by the key of
-  // its token.
+  // The first key of a lock with the `key` option lacks Holdfast's prefix, so lists find the lock by its token key.
   const hasFirstKey =
     whose.key === undefined ? (seen.isOnRecord ?? state.holders.length > 0) : entry.token !== undefined;
   return { entry, hasFirstKey };
@@ -183,7 +183,7 @@ async function entryWaiter(
 
 /** Maximum number of waiters of a lock whose arrival times are read. */
 const MOST_WAITERS = 100;
-/** A queue that was started by a signal has sequence numbers instead of times. All times are above this value. */
+/** A queue that a signal started has sequence numbers instead of times. All times are above this value. */
 const FIRST_TIME_US = 1e15;
 
 /**
@@ -261,8 +261,8 @@ async function readCondition(
 }
 
 /**
- * Inspects each kind through its protocol. These protocols never wait, so they need no inbox. Declared values such as
- * the number of permits do not matter.
+ * Inspects each kind through its protocol. These protocols never wait, so they need no inbox. Declared values, such as
+ * the number of permits, do not affect the result.
  */
 const SEE: { readonly [Kind in LockEntry["kind"]]: (at: At, whose: Whose) => Promise<Seen> } = {
   async mutex({ store, prefix, timeoutMs }, { kind, name, key }) {

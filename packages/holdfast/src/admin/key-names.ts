@@ -8,18 +8,18 @@ export interface Trace {
   readonly name: string;
   /** The `key` option of the lock, if it has one. */
   readonly key: string | undefined;
-  /** Which of the lock's keys it is: `""` for the first one, otherwise the suffix, such as `queue`. */
+  /** Which of the lock's keys this is: `""` for the first key, otherwise the key's suffix, such as `queue`. */
   readonly part: string;
   /** The name of the condition, if the key is the queue of a condition. */
   readonly condition: string | undefined;
 }
 
 /**
- * Parses the key of a lock. A name can contain any character, but a suffix contains no brace. So the name ends at the
+ * Parses the key of a lock. A name can contain any character, but a suffix contains no braces, so the name ends at the
  * last brace of the key.
  *
  * @param rest  the part of the key that begins with the kind
- * @returns undefined if the key does not belong to a kind that is listed
+ * @returns undefined if the key does not belong to a kind in `LOCK_KINDS`
  */
 export function traceOf(rest: string): Trace | undefined {
   const colon = rest.indexOf(":");
@@ -37,7 +37,7 @@ export function traceOf(rest: string): Trace | undefined {
   return { kind, name: unescaped(escaped), key: undefined, ...partOf(suffix) };
 }
 
-/** Returns the name whose escaped form is between the braces of a key. */
+/** Unescapes a name. `escaped` is the text between the braces of a key. */
 export function unescaped(escaped: string): string {
   return escaped.startsWith("%") ? escaped.slice(1) : escaped;
 }

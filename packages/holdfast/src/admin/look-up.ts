@@ -16,9 +16,9 @@ export interface LookUpOptions {
 }
 
 /**
- * Finds the locks of every kind with this name that are held, awaited, paused, counting, gathering or broken, including
- * those of clients that connect in another way (`needsTopology`). It does not find waiters for conditions of a mutex;
- * `lookUpConditions` does. Read-only.
+ * Finds the locks of all kinds with this name, by default without free ones. They include locks of clients that use a
+ * different topology (`needsTopology`). Waiters for conditions of a mutex are missing; `lookUpConditions` finds them.
+ * Read-only.
  *
  * It sends the requests for all kinds together, and then the requests for the records of the clients.
  *
@@ -42,7 +42,7 @@ export async function lookUp(
     LOCK_KINDS.map((kind) => inspectLock(place, { kind, name, key: undefined }, identities)),
   );
   const [{ refusal } = { refusal: undefined }] = inspected;
-  // If the user may not read any lock, throw the error instead of listing locks that may not exist.
+  // If the Redis user may not read any lock, throw the error instead of listing locks that may not exist.
   if (inspected.every((one) => one.refusal !== undefined)) throw refusal;
   return inspected.flatMap(({ entry }) => {
     const isListed = entry.state !== "free" || (includeFree && entry.needsTopology === undefined);
@@ -51,8 +51,8 @@ export async function lookUp(
 }
 
 /**
- * Finds the mutex with this name and all its conditions that have waiters. Only SCAN finds conditions, so this costs as
- * much as `surveyAll` and needs the same permissions. Read-only.
+ * Finds the mutex with this name and all its conditions that have waiters. Conditions can be found only with SCAN, so
+ * this costs as much as `surveyAll` and needs the same permissions. Read-only.
  *
  * @param name  1 to 512 bytes
  * @returns as `surveyAll`. `locks` has only the mutex, or is empty if the mutex is free and its conditions have no

@@ -13,8 +13,8 @@ export function isMistyped(error: unknown): boolean {
 }
 
 /**
- * Handles the error of reading an optional record: returns undefined if the key has another type, because then it does
- * not contain such a record.
+ * Handles an error from reading an optional record. Returns undefined if the key has another type, because then the key
+ * does not contain such a record.
  *
  * @throws error  any other error
  */

@@ -31,7 +31,7 @@ const MOST_WAITING = 10_000;
 const TRIES = 10;
 const AT_ONCE = 10;
 
-/** An event without a token has an id, so that it appears once in the history even if it is sent several times. */
+/** An event without a token has an id, so that it appears only once in the history even if it is sent several times. */
 export type Identified = HistoryEvent & { readonly id?: string };
 
 /** An event that waits to be written. */
@@ -71,7 +71,7 @@ export class Outbox {
     this.#waiting.set(event.name, waiting);
     waiting.push({ event, hold, atMonotonicMs: this.#nowMs() });
     this.#waitingCount += 1;
-    // The history of a name keeps about this many events, so older ones need not be sent.
+    // The history of a name keeps only about this many events, so older ones need not be sent.
     if (waiting.length > this.#keep.maxEntries) {
       waiting.shift();
       this.#waitingCount -= 1;
@@ -82,7 +82,7 @@ export class Outbox {
   /**
    * Removes the waiting event of a hold, because the next event of the hold contains the same information.
    *
-   * @returns undefined if no event of the hold waits
+   * @returns undefined if no event of the hold is waiting
    */
   takeBack(name: string, hold: string): Identified | undefined {
     const waiting = this.#waiting.get(name);
@@ -140,7 +140,8 @@ export class Outbox {
       this.#failures.delete(name);
       this.appended += events.length;
     } catch (error) {
-      // Events wait for an unreachable server without a time limit, because they show who lost a lease in the meantime.
+      // Retry without a time limit while the server is unreachable, because the events show who lost a lease in the
+      // meantime.
       const isAway = error instanceof StoreError && error.transient;
       const failures = (this.#failures.get(name) ?? 0) + (isAway ? 0 : 1);
       const isOver = failures >= TRIES || this.#isStopping || this.#place.session.isClosing;

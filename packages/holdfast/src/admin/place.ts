@@ -21,9 +21,9 @@ export interface Place extends Internals {
 
 /** Reads the records of the clients that a list names. */
 export interface Identities extends RecordReader {
-  /** Whether the client of an owner has no readable record, or has not written it for a minute. Never rejects. */
+  /** Returns whether an owner's client has no readable record, or has not written it for a minute. Never rejects. */
   isSilent(owner: string): Promise<boolean>;
-  /** Returns when a client that is gone last wrote its record. Undefined if it is alive or unknown. Never rejects. */
+  /** Returns when an owner's client last wrote its record. Undefined if it is alive or unknown. Never rejects. */
   goneSinceAtMs(owner: string): Promise<number | undefined>;
 }
 
@@ -69,7 +69,7 @@ export function identitiesOf(place: Place): Identities {
 }
 
 /**
- * Asks a server for the prefix that its client library adds to each key, and for its time in ms since 1970.
+ * Asks a server for the prefix that the client library adds to each key, and for the server's time in ms since 1970.
  *
  * @throws StoreError
  */

@@ -1,11 +1,11 @@
 --[[
-  admin/read-client: return the process of a client, and when it last wrote its record. Read-only.
+  admin/read-client: return the record of a client, and the server's time. Read-only.
 
-  KEYS[1] client  hash with the host, pid, name, version and protocol of the process, when the client started, and when
-                  it last wrote this record, both in microseconds
+  KEYS[1] client  hash with the host, pid, name, version and protocol of the process, and the times at which the client
+                  started and last wrote this record, in microseconds
   REPLY   {0, nowMs, texts...}  gone: there is no such record
-          {1, nowMs, texts...}  known: the server's time in ms since 1970; host, pid, name, version, when the record was
-                                written, when the client started, and its protocol, 0 if the record has none
+          {1, nowMs, texts...}  known: the server's time in ms since 1970; host, pid, name, version, time of the record,
+                                start time of the client, and protocol, 0 if the record has none
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -11,7 +11,7 @@ interface At {
   readonly timeoutMs: number;
 }
 
-/** Three times the interval at which a client that holds or waits writes its record. */
+/** Age at which a record is stale: three times the interval at which a client that holds or waits writes it. */
 export const SILENT_MS = 60_000;
 
 /** What a client has written about itself. */
@@ -23,7 +23,7 @@ export interface FullRecord {
   readonly protocol: number | undefined;
   readonly sinceAtMs: number | undefined;
   readonly lastSeenAtMs: number | undefined;
-  /** Whether it was written within the last minute. */
+  /** Whether the record was written within the last minute. */
   readonly isHeardOf: boolean;
 }
 

@@ -3,7 +3,7 @@
 
   KEYS[1] history  stream of the events of one name
   ARGV[1] sinceMs  how far back to read, from now
-  ARGV[2] before   `(` and the id of the last entry that was read, or + to begin
+  ARGV[2] before   `(` and the id of the last entry that was read, or + for the first page
   ARGV[3] most     how many entries to return, 1 or more
   REPLY   {0, nowMs, words...}  read: the server's time in ms since 1970; words has the id, the time in ms and the JSON
                                 of each entry

@@ -203,7 +203,7 @@ async function eventsOf(
     const events = await from(place.session.store);
     return { events, nowMs: now, isComplete };
   }
-  // Each of several servers has the events that were recorded while it was reachable.
+  // With several servers, each has only the events that were recorded while it was reachable.
   const all = await Promise.allSettled(place.stores.map(from));
   const read = all.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
   const [first] = all;
@@ -255,11 +255,12 @@ async function holdsOf(
 }
 
 /**
- * Whether the token of a hold belongs to the claim with this owner, whose first token is `first`. A claim that several
- * callers share has consecutive tokens, and the server stores the first. For two kinds, the owner alone identifies the
- * hold: the servers of a redlock may have a higher token than the one the majority agreed on, and the lease of a
- * read-write lock gets a new token when it switches between reading and writing. Each attempt to acquire a lock of
- * these kinds has its own owner.
+ * Whether a hold is part of the claim that the server shows for the same owner. `first` is the token on the server. If
+ * several callers share a claim, their tokens are consecutive, and the server stores only the first.
+ *
+ * For a redlock or a read-write lock, the owner alone identifies the hold, because each attempt to acquire one has its
+ * own owner. The tokens can differ: a server of a redlock may have a higher token than the majority agreed on, and the
+ * lease of a read-write lock gets a new token when it is upgraded.
  */
 function isAmong({ kind, owner, token }: Hold, first: number): boolean {
   if (kind === "redlock" || kind === CHANGING) return true;

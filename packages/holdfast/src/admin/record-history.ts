@@ -2,7 +2,8 @@
  * Records the history of the locks that this process holds. It subscribes to the diagnostics channels, and writes the
  * events in batches, in separate requests.
  *
- * Invariant: recording adds one small object to an acquire, and never a request. Failures never affect a lock.
+ * Invariants: recording creates one small object per acquire, and adds no request to it. A failure to record never
+ * affects a lock.
  */
 import type { Channel } from "node:diagnostics_channel";
 import { hostname } from "node:os";
@@ -219,7 +220,7 @@ class Recorder implements HistoryRecorder {
     this.#outbox.add({ kind, name, key, what: "resumed", by, label, heldMs: pausedForMs, id: `resumed ${owner}` });
   }
 
-  /** Records the end of a hold, unless an end was recorded before. */
+  /** Records the end of a hold, unless it was already recorded. */
   #end(
     event: LockEvent & { readonly token: number },
     end: Pick<HistoryEvent, "what" | "heldMs" | "reason" | "by">,
@@ -229,9 +230,9 @@ class Recorder implements HistoryRecorder {
     if (this.#ended.has(hold)) return;
     this.#ended.add(hold);
     forgetOldest(this.#ended, REMEMBERED);
-    // If the start of the hold has not been written yet, one event with start and end replaces it.
+    // If the event for the start of the hold has not been written yet, replace it with one event for start and end.
     const known = this.#outbox.takeBack(event.lockName, hold) ?? this.#about(event);
-    // Uses the latest token, because a force-release contains that token.
+    // Use the latest token, because a force-release contains that token.
     this.#outbox.add({ ...known, token: event.token, ...end }, hold);
   }
 

@@ -1,20 +1,20 @@
 --[[
-  admin/scan: return one page of the keys of this server that show a lock or another record. Read-only.
+  admin/scan: return one page of this server's keys that identify a lock or another record. Read-only.
 
-  SCAN runs in a script for two reasons: every store can run scripts on every server that has locks, and the many keys
-  that do not show a lock by themselves, such as those of tokens, never leave the server. In a cluster, the same call
-  goes to all masters, and each finds its own position among the cursors. A call ends when it has found enough keys or
-  has examined about 2,000, so that it does not delay other clients for long.
+  SCAN runs in a script for two reasons: every store can run scripts on every server that has locks, and the script
+  filters out the many keys that do not identify a lock by themselves, such as token keys, on the server. In a cluster,
+  the same call goes to all masters, and each finds its own position among the cursors. A call ends when it has found
+  enough keys or has examined about 2,000, so it does not delay other clients for long.
 
   ARGV[1] match    pattern for SCAN
-  ARGV[2] start    everything before the kind in each key
+  ARGV[2] start    the part of each key before the kind
   ARGV[3] kinds    kinds to list, with a comma before and after each
   ARGV[4] text     string that the rest of the key must contain; empty for any key
-  ARGV[5] free     1 to list keys of tokens too; a free lock has no other keys
-  ARGV[6] want     how many keys are enough
-  ARGV[7] cursors  position on each server, as " <id>=<cursor> <id>=<cursor> "; a server without one begins at 0
-  ARGV[8] many     1 for several servers, which have ids; 0 for one server, whose id is "one"
-  REPLY   {0, masters, words...}  page: number of servers, 0 if hidden; words has the id of this server, its next
+  ARGV[5] free     1 to also list token keys; a free mutex has no other key
+  ARGV[6] want     stop when this many keys have been found
+  ARGV[7] cursors  position on each server, as " <id>=<cursor> <id>=<cursor> "; a server not listed starts at 0
+  ARGV[8] many     1 in a cluster, where each server has an id; 0 for a single server, whose id is "one"
+  REPLY   {0, masters, words...}  page: number of masters, 0 if unknown; words has the id of this server, its next
                                   cursor ("end" if nothing is left), and the keys
           1                       over: this server was already read completely
 ]]
@@ -48,8 +48,8 @@ local function standsForSomething(rest)
   if text ~= '' and not string.find(rest, text, 1, true) then
     return false
   end
-  -- The first key of a lock with the `key` option lacks the prefix, so SCAN does not find it. The key of its token
-  -- has the prefix.
+  -- The first key of a lock with the `key` option lacks the prefix, so SCAN does not find it. Its token key has the
+  -- prefix and is listed instead.
   if string.match(rest, ':fence$') then
     return free or string.match(rest, '^mutex:mapped') ~= nil
   end

@@ -1,8 +1,8 @@
 /**
- * Lists keys of all servers, page by page. It runs SCAN on each server in a script, because every store can run scripts
- * (docs/adr/111-looking-at-all-locks.md).
+ * Lists the keys on all servers, page by page. It runs SCAN on each server in a script, because every store can run
+ * scripts (docs/adr/111-looking-at-all-locks.md).
  *
- * The caller keeps the cursor, a string with the position on each server. Nothing is stored between two pages.
+ * The caller keeps the cursor, a string with the position on each server. Nothing else is stored between two pages.
  */
 
 import { call } from "../core/call.js";
@@ -19,13 +19,13 @@ export interface Wanted {
   readonly kinds: readonly string[];
   /** A string that each key must contain after the prefix; an empty string matches every key. */
   readonly text: string;
-  /** Whether to list the keys of tokens too. A free lock has no other keys. */
+  /** Whether to also list token keys. A free mutex has no other key. */
   readonly includeFree: boolean;
 }
 
 /** The position on each server. */
 export interface Progress {
-  /** The SCAN cursor of each server, or `end`. The key is the index of the store and the id of the server. */
+  /** The SCAN cursor of each server, or `end`. The key is `<index of the store>.<id of the server>`. */
   readonly cursors: ReadonlyMap<string, string>;
   /** The number of servers that did not reply. Their keys are missing. */
   readonly unreachable: number;
@@ -45,7 +45,7 @@ export interface KeyPage {
 
 type Scanned = Outcome<(typeof adminScan)["replies"][number]>;
 
-/** The replies of one store. `isSilent` if it did not reply. */
+/** The replies of one store. `isSilent` is true if the store did not reply. */
 interface Answered {
   readonly index: number;
   readonly start: string;
@@ -54,8 +54,8 @@ interface Answered {
 }
 
 /**
- * Lists keys of one Holdfast. Create one object per list. It asks only once for the prefix that the client library
- * adds.
+ * Lists the keys of one Holdfast. Use a new instance for each list, because it asks each store only once for the prefix
+ * that the client library adds.
  */
 export class KeyScan {
   readonly #place: Place;
@@ -71,7 +71,7 @@ export class KeyScan {
    * Reads the next page.
    *
    * @param want  about how many keys to return; a page has fewer or none if few of the scanned keys match
-   * @throws StoreError  no server replied
+   * @throws StoreError  a single server or a cluster did not reply; for independent servers, see `unreachable`
    */
   async page({ cursors, unreachable }: Progress, want: number): Promise<KeyPage> {
     const { stores } = this.#place;
@@ -92,7 +92,7 @@ export class KeyScan {
         for (const key of keys) rests.add(key.slice(start.length));
       }
       const known = [...cursors].filter(([id]) => id.startsWith(`${index}.`));
-      // A server that replied before but not now is skipped. `unreachable` shows that the list is incomplete.
+      // Skip a server that replied before but not this time. `unreachable` shows that the list is incomplete.
       for (const [id, cursor] of known) {
         if (cursor === "end" || heard.has(id)) continue;
         next.set(id, "end");
@@ -131,7 +131,7 @@ export class KeyScan {
       return { index, start, replies: await onEach(store, prefix, adminScan, args, timeoutMs), isSilent: false };
     } catch (error) {
       this.#starts.delete(index);
-      // Some of several independent servers may be unreachable, but a single one must reply.
+      // If there are several independent servers, some may be unreachable. A single server must reply.
       if (stores.length === 1) throw error as StoreError;
       return { index, start: "", replies: [], isSilent: true };
     }

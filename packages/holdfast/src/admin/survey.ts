@@ -43,7 +43,7 @@ export interface SurveyPage {
   readonly locks: readonly LockEntry[];
   /** The cursor of the next page. Undefined if this is the last one. */
   readonly nextCursor: string | undefined;
-  /** The number of servers that have not replied since the first page. Their locks are missing. */
+  /** The number of servers that failed to reply for this page or an earlier one. Locks on them are missing. */
   readonly unreachable: number;
 }
 
@@ -73,19 +73,19 @@ interface Wish {
 }
 
 /**
- * Lists one page of the locks of every kind, by default only those that are not free. It uses SCAN on every primary,
- * and never KEYS. Read-only.
+ * Lists one page of locks. By default, it lists all kinds and omits free locks. It uses SCAN on every primary, never
+ * KEYS. Read-only.
  *
  * Every lock that exists from the first page to the last is listed. A lock that is created or removed in between may be
- * missing, as with SCAN. Locks in the formats of other systems are not listed. Most locks appear on one page only. The
- * exceptions, which `surveyAll` merges:
+ * missing, as with SCAN. Locks in the formats of other systems are not listed. Most locks appear on one page only.
+ * `surveyAll` merges the exceptions:
  *
  * - a mutex with waiters for conditions may appear once more for each such condition
  * - a paused lock with waiters, or an unreadable lock, may appear twice
  *
  * A page costs a limited number of requests. Each of them occupies a server for a few milliseconds at most.
  *
- * @throws StoreError   no server replied
+ * @throws StoreError   a single server or a cluster did not reply; for independent servers, see `unreachable`
  * @throws ClosedError  this Holdfast was closed
  * @throws TypeError, RangeError  invalid option; nothing was sent
  */
@@ -100,8 +100,8 @@ export async function survey(holdfast: Holdfast, options: SurveyOptions = {}): P
 /**
  * Lists all locks, as `survey` does, without pages. Read-only.
  *
- * @param options  as in `survey`, and `most`: the number of locks to stop after, a whole number from 1 to 1,000,000, by
- *                 default 100,000
+ * @param options  as in `survey`, plus `most`: stop after this many locks. A whole number from 1 to 1,000,000. Default:
+ *                 100,000
  * @throws as `survey`
  */
 export async function surveyAll(
@@ -127,7 +127,7 @@ export async function surveyAll(
   return { locks: [...found.values()], isComplete: progress.isOver, unreachable: progress.unreachable };
 }
 
-/** The keys of one lock on a page. */
+/** A lock, and which of its keys are on a page. */
 interface Candidate {
   readonly whose: Trace;
   readonly parts: Set<string>;
@@ -170,7 +170,7 @@ function candidatesOf(rests: readonly string[], { glob, kinds }: Wish): Candidat
   return [...candidates.values()];
 }
 
-/** Inspects a lock. Returns undefined if the options exclude it, or if another of its keys puts it on the list. */
+/** Inspects a lock. Returns undefined if the options exclude the lock, or if it is listed by another of its keys. */
 async function examine(
   place: Place,
   { whose, parts, conditions }: Candidate,
@@ -187,7 +187,8 @@ async function examine(
   // An unreadable lock may appear twice, because no key decides which page lists it. The `holder` filter does not apply
   // to it, because its holders are unknown.
   if (keys.length + wrong.length > 0) return withConditions(brokenEntry(whose, [...keys, ...wrong]), awaited);
-  // The keys of a lock may be on different pages. Only the first key that exists puts the lock on the list.
+  // The keys of a lock may be on different pages, so only one of them lists it: its first key, or else the key of its
+  // queue or pause, or else its token key.
   const isListedHere =
     awaited.length > 0 ||
     parts.has("") ||

@@ -20,7 +20,7 @@ import type { Place } from "./place.js";
 /** How to describe each server's answer about a Redlock that may be held. */
 const SAID: Readonly<Record<string, string>> = {
   held: "has a holder",
-  "not-held": "has none",
+  "not-held": "is free",
   none: "did not reply",
 };
 
@@ -51,9 +51,9 @@ export function brokenEntry(
 }
 
 /**
- * Returns the entry of a lock that a server refuses to read, for example because the Redis user may not read its keys,
- * or of a Redlock that may be held on servers that did not reply. Undefined for any other error: the server did not
- * reply, so a list cannot continue.
+ * Returns the entry of a lock that a server refused to read, for example because the Redis user may not read its keys,
+ * or of a Redlock that may be held on servers that did not reply. Returns undefined for any other error, because then
+ * the server did not reply, and a list cannot continue.
  */
 export function refusedEntry(whose: Pick<Trace, "kind" | "name" | "key">, error: unknown): LockEntry | undefined {
   if (!(error instanceof StoreError)) return undefined;
@@ -94,9 +94,9 @@ const SUFFIXES: Readonly<Record<LockKind, { readonly sorted: Suffixes; readonly 
 /**
  * Returns the keys of an unreadable lock that have an unexpected type.
  *
- * It reads each key as a sorted set, because that needs no more permissions than inspecting a lock. For keys that
- * should not be sorted sets, this shows only whether they exist. So if no key is certain to be wrong, it returns all
- * keys that exist, because one of them is wrong.
+ * It reads each key as a sorted set, because that needs no more permissions than inspecting a lock. If the server
+ * refuses a key that should have another type, this shows only that the key exists. So if no key is certain to be
+ * wrong, it returns all such keys, because one of them is wrong.
  *
  * @throws StoreError
  */

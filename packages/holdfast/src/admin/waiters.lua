@@ -1,5 +1,5 @@
 --[[
-  admin/waiters: return when the first waiters joined a queue. Read-only.
+  admin/waiters: return the arrival times of the first waiters in a queue. Read-only.
 
   KEYS[1] queue   sorted set, owner of a waiting claim -> arrival in microseconds of the server's clock, or a sequence
                   number

@@ -3,8 +3,8 @@
 
   This is one atomic step, so that each party is in exactly one generation, and a generation either passes for all or
   breaks for all. A repeated request from the same party gets the same reply while the end of its arrival is on record.
-  At least the last 10,000 such records are kept. An arrival is a lease: a request that finds the lease of another party
-  expired breaks the generation.
+  At least the last 10,000 such records are kept. An arrival has a lease. If a request finds that another party's lease
+  has expired, the generation breaks.
 
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
@@ -14,13 +14,14 @@
   ARGV[1] owner    id of this arrival
   ARGV[2] leaseMs  length of its lease
   ARGV[3] parties  number of parties that the caller was configured with
-  ARGV[4] enqueue  1 if it may wait; 0 if it arrives only as the last party; 2 like 0, for a caller that asks only once
-  ARGV[5] inbox    prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[4] enqueue  1 if the party may wait; 0 if it may arrive only as the last party; 2 is the same as 0, from a caller
+                   that asks only once
+  ARGV[5] inbox    prefix of inbox channels; a client's channel is the prefix plus the client id
   REPLY   {0, restMs, nowUs}              waiting: ask again within restMs
-          {1, restMs, nowUs}              refused: it may not wait and is not the last; or it was given up before
+          {1, restMs, nowUs}              refused: the party may not wait and is not the last, or it gave up earlier
           {2, generation, index}          passed: all have arrived
           {3, generation, why, parties...}  broken: why is 1 lease ended, 2 timed out, 3 aborted, 4 left, 5 reset;
-                                          parties is the one that broke it
+                                          parties is the party that broke it
           {4, parties}                    mismatch: the barrier was set up for this number of parties
 ]]
 local owner, leaseMs, parties, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -41,7 +42,7 @@ if ended > 0 then
     return broken(which)
   end
   if ended - which > 0.5 then
-    -- This request arrived after the party had left. The generation may still pass without it, so its outcome is open.
+    -- The party left before this request arrived. The generation is still open, and may pass without the party.
     local time = redis.call('TIME')
     return {1, -1, time[1] * 1000000 + time[2]}
   end

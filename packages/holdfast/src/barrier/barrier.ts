@@ -49,7 +49,7 @@ export interface BarrierInspection {
 
 const ARRIVE_OPTIONS: readonly string[] = ["waitMs", "signal", "label", "leaseMs"];
 
-/** This is well below a day, because the server forgets an unused barrier after a day. */
+/** Well below a day, because the server forgets an unused barrier after a day. */
 const LEASE_MAX_MS = 43_200_000;
 
 /**
@@ -61,7 +61,7 @@ const LEASE_MAX_MS = 43_200_000;
  * until the barrier is reset.
  *
  * The method names follow java.util.concurrent.CyclicBarrier. Unlike in Java, a crash breaks the barrier, `index`
- * counts up, and `waitMs: 0` arrives only if this completes the generation, and otherwise leaves no trace.
+ * counts up, and `waitMs: 0` arrives only if that completes the generation; otherwise, it leaves no trace.
  *
  * @example
  * const barrier = holdfast.barrier("phase", { parties: 3 });
@@ -89,15 +89,15 @@ export class Barrier {
   }
 
   /**
-   * Arrives and waits until all parties have arrived, by default for as long as an acquire waits. Takes one round trip
-   * and one message, plus a renewal every third of `leaseMs`.
+   * Arrives and waits until all parties have arrived. By default, the wait has the same limit as an acquire. Takes one
+   * round trip and one message, plus a renewal every third of `leaseMs`.
    *
    * @returns the generation that passed and the index of this party in it
    * @throws BrokenBarrierError  the generation broke; none of its parties continues
    * @throws WaitTimeoutError    after `waitMs`; the generation is broken for all parties. With a `waitMs` of 0, or if
    *         the server was unreachable for the whole wait, this party had not arrived, and the message says so
-   * @throws the signal's reason, if it aborts the wait, after the server has broken the generation for the others or
-   *         has not replied within `commandTimeoutMs`
+   * @throws the signal's reason, if it aborts the wait; rejects once the server has broken the generation for the
+   *         others, or after `commandTimeoutMs` without a reply
    * @throws CapacityMismatchError  the server has a different number of parties; this party has not arrived
    * @throws StoreError          no reply; the generation breaks after `leaseMs` at the latest
    * @throws EvictionError       the server may evict keys, and `allowEviction` is not set; this party has not arrived
@@ -131,7 +131,7 @@ export class Barrier {
   }
 
   /**
-   * Begins a new generation with the number of parties of this object. Parties that wait get a BrokenBarrierError.
+   * Begins a new generation with this object's number of parties. Parties that wait get a BrokenBarrierError.
    *
    * @returns the number of the new generation
    * @throws StoreError   outcome unknown

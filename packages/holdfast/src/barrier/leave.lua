@@ -12,15 +12,15 @@
                    + 0.75 if it was given up before it had arrived
   ARGV[1] owner    id of the arrival
   ARGV[2] why      2 timed out, 3 aborted, 4 left
-  ARGV[3] inbox    prefix of inbox channels: the channel of a client is this plus its client id
-  REPLY   {0}                     absent: it had not arrived, and can no longer arrive
+  ARGV[3] inbox    prefix of inbox channels; a client's channel is the prefix plus the client id
+  REPLY   {0}                     absent: the party had not arrived, and can no longer arrive
           {1}                     broke: the generation is broken, by this request or earlier
           {2, generation, index}  passed: all had arrived
 ]]
 local owner, why, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 -- include break-generation
--- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
+-- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
 redis.call('ZREM', KEYS[2], '')
 local generation = tonumber(redis.call('HGET', KEYS[1], 'generation') or 1)
 if redis.call('ZSCORE', KEYS[2], owner) then

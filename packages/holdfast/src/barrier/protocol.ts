@@ -11,7 +11,7 @@ export interface BarrierPlace {
   readonly name: string;
   /** The key of the barrier, and the prefix of its other keys. */
   readonly base: string;
-  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
+  /** Prefix of inbox channels; a client's channel is the prefix plus the client id. */
   readonly inbox: string;
   readonly parties: number;
 }
@@ -32,10 +32,10 @@ export interface BarrierState extends State {
 
 /** The protocol of one arrival. An arrival does not wait for a lock, so a grant only means that the wait is over. */
 export interface Arrival extends WaitProtocol {
-  /** Set if the generation broke. The grant that `acquire` returned then only ends the wait. */
+  /** Returns the break if the generation broke. In that case, the grant from `acquire` only ends the wait. */
   broken(): Break | undefined;
 
-  /** Set if `leave` came too late, because all parties had arrived. */
+  /** Returns the result of the arrival if `leave` came too late because all parties had arrived. */
   passed(): { readonly generation: number; readonly index: number } | undefined;
 
   /** Whether the party left before it had arrived. The generation then continues without it. */
@@ -52,9 +52,9 @@ export interface BarrierProtocol extends InspectProtocol {
   /**
    * Returns the protocol of one arrival.
    *
-   * @param mayWait   false if it sends only one request
-   * @param mustPoll  whether it has to poll while it waits, because its client cannot receive messages
-   * @param why       returns the reason for leaving; called when it leaves
+   * @param mayWait   false if the arrival sends only one request
+   * @param mustPoll  returns whether the party has to poll while it waits, because its client cannot receive messages
+   * @param why       returns the reason for leaving; called when the party leaves
    */
   arrival(mayWait: boolean, mustPoll: () => boolean, why: () => BreakReason): Arrival;
 }

@@ -10,7 +10,7 @@
                      + 0.75 if it was given up before it had arrived; id of a reset -> the generation that it began
   ARGV[1] request    id of this request
   ARGV[2] parties    number of parties of the new generation
-  ARGV[3] inbox      prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[3] inbox      prefix of inbox channels; a client's channel is the prefix plus the client id
   REPLY   generation reset: the new generation
 ]]
 local request, parties, inbox = ARGV[1], ARGV[2], ARGV[3]

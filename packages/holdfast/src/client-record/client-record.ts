@@ -1,6 +1,6 @@
 /**
- * Client records: who a client is and which protocol version it uses. They are kept in Redis, so that people can see
- * who holds a lock, and so that other versions of Holdfast detect a conflict.
+ * Client records say which process a client belongs to and which protocol version it uses. They are stored on the
+ * server, so that people can see who holds a lock, and so that other versions of Holdfast can detect a conflict.
  */
 import { hostname } from "node:os";
 import { call } from "../core/call.js";
@@ -17,7 +17,7 @@ export const VERSION = "0.1.0";
 /** Major version of the formats of keys, messages and owner ids. See docs/adr/134-protocol-versions.md. */
 export const PROTOCOL = 1;
 
-/** Shortest time for which other protocol versions are kept out after this client has marked its own. */
+/** Minimum time for which this client's mark keeps out clients of other protocol versions, in ms. */
 const MARK_MS = KEEP_MS;
 
 /** The facts that a client writes into its record. */
@@ -102,7 +102,7 @@ function nonceOf(runtime: ClientFacts["runtime"]): string {
   return `${Math.round(runtime.monotonicMs() * 1_000).toString(36)}-${runtime.wallMs().toString(36)}`;
 }
 
-/** Number of nonces to remember. A promoted replica may have an earlier record, and a request may run late. */
+/** Number of nonces to remember. One is not enough: a promoted replica may lack writes, and a request may run late. */
 const NONCES = 30;
 
 const warned = new Set<string>();
@@ -112,7 +112,7 @@ function warnOfSharedId(clientId: string, [host = "", pid = ""]: readonly string
   warned.add(clientId);
   warn(
     "HOLDFAST_SHARED_ID",
-    `Holdfast client ${clientId} runs in two processes: in this one, and as pid ${pid} on ${host}.`,
+    `Holdfast client ${clientId} runs in two processes: this one, and pid ${pid} on ${host}.`,
     "Both may hold the same lock, with the same token. This happens when a running process is copied, for example with a VM " +
       "snapshot or CRIU. Restart both, and call createHoldfast only after the copy is made.",
   );

@@ -1,7 +1,7 @@
 --[[
   client-record/mark: mark the protocol of this client as in use, unless another one is in use.
 
-  Checking and marking are one atomic step, so that only one of two clients that start together with different protocols
+  Checking and marking are one atomic step. So if two clients with different protocols start together, only one
   succeeds. Clients of all major versions share this key and its format; see docs/adr/134-protocol-versions.md.
 
   KEYS[1] marker    hash with one field for each major version in use: `<seenMs> <untilMs> <clientId> <library version>`
@@ -11,7 +11,7 @@
   ARGV[4] keepMs    how long the mark is valid from now
   REPLY   {1}                  marked
           {2, leftMs, words...}  foreign: another protocol is in use, and the caller is not marked; leftMs is how long
-                               that mark stays valid unless renewed; words are its protocol, client id and version
+                               the other mark stays valid unless renewed; words are its protocol, client id and version
 ]]
 local protocol, clientId, version, keepMs = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 

@@ -83,8 +83,8 @@ export class Condition {
    * @throws LeaseLostError    `lease` was lost; nothing is held
    * @throws UnsupportedError  this client cannot receive messages; `lease` is still held
    * @throws EvictionError     the server may evict locks; `lease` is still held
-   * @throws StoreError        no reply; if this was before the wait began, `lease` is still held, otherwise anything
-   *                           that is still held expires
+   * @throws StoreError        no reply; `lease` is still held if the wait had not begun; otherwise, anything that is
+   *                           still held expires
    * @throws ClosedError       this Holdfast instance was closed
    * @throws TypeError, RangeError  an invalid option, or not a lease of this mutex; `lease` is still held
    */
@@ -100,7 +100,7 @@ export class Condition {
       resolved.signal?.throwIfAborted();
     }
     if (!this.#session.canReceiveGrants(this.#place)) {
-      // A claim may join the queue only if its client can receive messages. If this fails, the mutex is still held.
+      // A claim may join the queue only if its client can receive messages. If `listen` fails, the mutex is still held.
       await this.#session.listen(this.#place, commandTimeoutMs);
       lease.assertHeld();
       resolved.signal?.throwIfAborted();

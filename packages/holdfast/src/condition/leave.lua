@@ -1,8 +1,8 @@
 --[[
   condition/leave: stop waiting for a signal; if the signal was already given, pass it on.
 
-  A waiter that gives up cannot know whether its signal, or even its grant, is on the way, so one atomic step undoes all
-  of that. If its wait has not begun, because the request is late or lost, this releases the mutex.
+  A waiter that gives up cannot know whether its signal, or even its grant, is on the way, so one atomic step undoes the
+  wait, the signal and the grant. If the wait has not begun because its request is late or lost, the mutex is released.
 
   KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued
@@ -13,10 +13,10 @@
   ARGV[1] from       id of the claim that held the mutex before the wait
   ARGV[2] token      token of its grant
   ARGV[3] owner      id of the claim that stops waiting
-  ARGV[4] entered    1 if it certainly has waited; 2 if its signal was used or passed on; else 0
-  ARGV[5] inbox      prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[4] entered    1 if the claim certainly has waited; 2 if its signal was used or passed on; otherwise 0
+  ARGV[5] inbox      prefix of inbox channels; a client's channel is the prefix plus the client id
   GRANTS  by hand-off
-  REPLY   0          absent: it neither waited nor held, and there is no signal to pass on
+  REPLY   0          absent: the claim neither waited nor held the mutex, and there is no signal to pass on
           1          left: no signal had reached it
           2          passed: it was signaled, or may have been, and the signal was passed to the next waiter
           3          released: its wait had not begun
@@ -42,7 +42,7 @@ end
 
 local isHolder = redis.call('GET', KEYS[1]) == owner
 if isHolder or redis.call('ZREM', KEYS[3], owner) == 1 or entered == '1' then
-  -- A claim that waited but is in no queue was signaled, and then dropped because it had no subscriber at its turn.
+  -- If the claim waited but is in no queue, it was signaled, and then dropped because its inbox had no subscriber.
   if entered ~= '2' then
     passSignal()
   end
@@ -60,8 +60,8 @@ if holds(from, token) then
 end
 
 if entered == '0' then
-  -- Either the claim waited, the reply was lost, and the claim has since been signaled and dropped; or the wait never
-  -- began, and an unnecessary signal does no harm.
+  -- The claim may have waited, and then been signaled and dropped, while its reply was lost. If instead the wait never
+  -- began, an unnecessary signal does no harm.
   passSignal()
   return 2
 end

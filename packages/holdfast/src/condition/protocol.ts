@@ -23,7 +23,7 @@ export interface ConditionPlace {
   readonly pause: string;
   /** Key of the condition's queue, and the prefix of its other key. */
   readonly condition: string;
-  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
+  /** Prefix of inbox channels; a client's channel is the prefix plus the client id. */
   readonly inbox: string;
 }
 
@@ -114,8 +114,8 @@ export function waitProtocol(
       mayHaveEntered = true;
       entered();
       if (reply.outcome === "waiting") return reply;
-      // From now on this claim requests the mutex. The reply "refused" makes the waiter send that request, unless the
-      // wait ends in this turn. In that case, a request sent here could reach the server after the claim's `leave`.
+      // From now on, this claim requests the mutex. The reply "refused" makes the waiter send that request. It is not
+      // sent here, because the wait may end in this turn, and the request could then arrive after the claim's `leave`.
       isSignalled = true;
       return { ...reply, outcome: "refused" };
     },

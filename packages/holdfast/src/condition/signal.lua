@@ -3,8 +3,8 @@
 
   Each signaled waiter moves to the end of the mutex's queue and is a regular waiter from then on. The reply is
   stored, because a repeated request must not signal a second waiter. A holder sends its requests one after the other,
-  so the last reply is enough. A late copy of an earlier request does nothing. A holder that may retain the mutex is
-  recalled immediately, so that it does not keep the mutex until the signaled waiters ask for it.
+  so storing the last reply is enough. A late copy of an earlier request does nothing. A holder that may retain the
+  mutex is recalled immediately, so that it does not keep the mutex until the signaled waiters ask for it.
 
   KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued
@@ -15,8 +15,8 @@
   ARGV[2] token      token of its grant
   ARGV[3] request    number of this request; rises with each request of the same holder
   ARGV[4] most       maximum number of waiters to signal
-  ARGV[5] inbox      prefix of inbox channels: the channel of a client is this plus its client id
-  REPLY   {1, moved, left}  signalled: moved is the number signaled; left waiters still wait for a signal
+  ARGV[5] inbox      prefix of inbox channels; a client's channel is the prefix plus the client id
+  REPLY   {1, moved, left}  signalled: moved waiters were signaled; left waiters still wait for a signal
           {2}               unclaimed: the lease has ended, and nothing has been granted since
           {3}               claimed: the lease has ended, and another claim has been granted since
           {4}               forgotten: the server has no record of the lease

@@ -15,10 +15,10 @@
   ARGV[2] token      token of its grant
   ARGV[3] owner      id of the claim that waits
   ARGV[4] again      1 if this claim may have entered the queue before, 0 if it certainly has not
-  ARGV[5] inbox      prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[5] inbox      prefix of inbox channels; a client's channel is the prefix plus the client id
   GRANTS  by hand-off
   REPLY   {0, restMs, nowUs}  waiting: for a signal (restMs is -1), or for the mutex, whose lease ends in restMs
-          {1, restMs, nowUs}  signalled: or dropped; the claim may acquire the mutex
+          {1, restMs, nowUs}  signalled, or dropped from the queue; the claim may now acquire the mutex
           {2}                 unclaimed: the holder's lease has ended, and nothing has been granted since
           {3}                 claimed: the holder's lease has ended, and another claim has been granted since
           {4}                 forgotten: the server has no record of the lease

@@ -18,9 +18,9 @@ import { Waiter } from "./waiter.js";
 export type MakeLease<Held extends Lease> = (hold: Hold) => Held;
 
 /**
- * Acquires the lock, and waits for it for at most `waitMs`.
+ * Acquires the lock. Waits at most `waitMs` for it.
  *
- * @param localQueues  where callers of one process share a claim, unless `fairness` is "strict"
+ * @param localQueues  the queues in which callers of this process share claims; not used if `fairness` is "strict"
  * @throws AcquireTimeoutError, PausedError, StoreError, ClosedError, signal.reason
  */
 export async function acquire<Held extends Lease>(
@@ -50,7 +50,7 @@ export async function acquire<Held extends Lease>(
   });
   const held = await ended;
   if (held !== undefined) return held;
-  // The error is created in an async function that the caller awaits, so that its stack includes the caller's line.
+  // Create the error here, not in a callback: the caller awaits this function, so the stack includes the caller's line.
   throw await timeoutError(session, protocol, options, timedOut ?? { state: undefined }, 0);
 }
 
@@ -70,7 +70,7 @@ async function acquireAlone<Held extends Lease>(
 function holdAlone(session: Session, protocol: LockProtocol, options: ResolvedOptions): Promise<Hold | TimedOut> {
   const ask = (): Promise<Hold | TimedOut> =>
     waitForGrant(session, protocol, options, (granted) => hold(session, protocol, granted, options));
-  // A retained claim that no caller uses must not make this call fail, so it is released first.
+  // First release the lock's retained claim if it is idle. Otherwise, that claim would make this call fail.
   return session.retained?.get(protocol.key)?.end().then(ask) ?? ask();
 }
 
@@ -87,7 +87,7 @@ export async function timeoutError(
   end: TimedOut,
   calledAtMs: number,
 ): Promise<AcquireTimeoutError | PausedError> {
-  // A call that did not wait has not inspected the lock yet, because `tryAcquire` does not need the state.
+  // A wait ends with an inspection. A call that did not wait has none yet, so inspect the lock now.
   const timeoutMs = session.commandTimeoutMs;
   const { state, unseen } = waitMs > 0 ? end : await session.inspections.inspect(protocol, { calledAtMs, timeoutMs });
   const pause = standingPause(session, state);
@@ -121,7 +121,7 @@ export async function tryAcquire<Held extends Lease>(
  * no other caller held the lock in the meantime, and the lease expires by itself. See docs/adr/009, and docs/adr/144
  * for releases in the background.
  *
- * @param acquireLease  acquires the lock; checks the options, including those that only `run` has
+ * @param acquireLease  checks the options, including those that only `run` has, and acquires the lock
  */
 export async function run<Held extends Lease, Result, Options extends RunOptions>(
   session: Session,
@@ -135,7 +135,7 @@ export async function run<Held extends Lease, Result, Options extends RunOptions
   const { release, onReleaseError } = options;
   const isAwaited = release !== "background";
   const report = (error: unknown): void => {
-    // The callback may be an async function, although its type does not say so. Nothing waits for it.
+    // The callback may be an async function, although its type does not say so. Do not wait for it; ignore its errors.
     new Promise((resolve) => resolve(onReleaseError?.(error))).catch(() => {});
   };
   let result: Result;
@@ -183,14 +183,14 @@ export async function adopt<Held extends Lease>(
     throw new LeaseLostError(protocol.name, { reason, token: exported.token, owner });
   }
   try {
-    // A close in progress has already asked the existing holders to end. It would not ask this holder, and would
-    // release the lease while the work still runs.
+    // A close in progress has already asked the existing holders to end their work. It would not ask this new holder,
+    // and would release its lease while the work still runs.
     session.assertOpen(protocol.name);
   } catch (error) {
     void cleanUp(session, protocol, claim, false);
     throw error;
   }
-  // The lease keeps its own token, which may be lower than the last one that its claim reserved.
+  // The lease keeps its own token, which may be lower than the last token that its claim reserved.
   const kept = { token: exported.token, setAt, options: { renew, maxHoldMs }, mayStillRun: NOTHING_RUNS };
   return make(new Hold(session, protocol, grant, kept));
 }

@@ -1,5 +1,5 @@
 /**
- * Batches: a granted claim that serves several callers of this process, one after the other.
+ * A batch is a granted claim that serves several callers of this process, one after the other.
  */
 
 import { publishingEnds } from "./events.js";
@@ -18,21 +18,21 @@ export const BLOCK = 32;
  * Like `BLOCK`, but for a crowd: many local callers of a busy lock. If they hold the lock only briefly, 32 of them take
  * no longer than the hand-over that follows, so the lock would be idle half of the time.
  *
- * Other claims reserve fewer tokens. Otherwise, the tokens of a single fast caller would outrun the server's clock,
- * from which tokens are derived.
+ * Other claims reserve fewer tokens. Tokens are derived from the server's clock, and a single fast caller that reserved
+ * 128 tokens per grant could use tokens faster than that clock advances.
  */
 export const CROWD_BLOCK = 128;
 
 /**
  * Whether a batch of `size` callers is a crowd: it uses all `block` leases of the grant, or has at least 64 callers
- * (half of 128).
+ * (half of `CROWD_BLOCK`).
  */
 export function isCrowd(size: number, block: number): boolean {
   return size >= Math.min(block, CROWD_BLOCK / 2);
 }
 
 /**
- * After this time, in ms, a batch stops so that other processes get a turn. A hand-over costs about a hundredth of it.
+ * After this time, in ms, a batch stops so that other processes get a turn. A hand-over takes about 1% of this time.
  */
 const BATCH_MS = 20;
 
@@ -76,7 +76,7 @@ export class Batch implements SharedClaim, Unconfirmed {
     this.#validUntil = validUntil(setAt, provisionalMs);
     this.confirmAtMs = confirmAtMs(session.runtime, granted);
     this.#isWatched = provisionalMs < claim.leaseMs && callers.length > 1;
-    // The batch registers once for all of its leases, because most of them end before the confirmation is due.
+    // Register the batch once, not each of its leases, because most leases end before the confirmation is due.
     if (this.#isWatched) session.confirmations.add(this);
   }
 
@@ -85,7 +85,7 @@ export class Batch implements SharedClaim, Unconfirmed {
     this.#session.recheckClaim(this.#granted.claim);
   }
 
-  /** True if no caller waits in this batch anymore. */
+  /** True if no caller is waiting in this batch. */
   get isServed(): boolean {
     return this.#left().length === 0;
   }
@@ -141,8 +141,7 @@ export class Batch implements SharedClaim, Unconfirmed {
     return (
       longestMs <= claim.leaseMs &&
       at.monotonicMs - this.#startedAtMs < BATCH_MS &&
-      // There is no need to check whether the claim was confirmed, because a batch ends long before a confirmation is
-      // due.
+      // No need to check whether the claim was confirmed: `BATCH_MS` passes long before a confirmation is due.
       msFrom(at, this.#validUntil) > (provisionalMs ?? claim.leaseMs) / 2
     );
   }
@@ -181,13 +180,13 @@ export interface CallerEnds {
   readonly failed: (error: unknown) => void;
 }
 
-/** One call of `acquire`, in a local queue. */
+/** One call of `acquire` in a local queue. */
 export class Caller {
   readonly protocol: LockProtocol;
   readonly options: ResolvedOptions;
   readonly ends: CallerEnds;
   readonly deadline: Deadline;
-  /** The claim that was pending when the call began, or that was then created for it. */
+  /** The claim that was pending when the call began, or else the claim that was created for the call. */
   claim: { readonly owner: string } = NOBODY;
   #hasLeft = false;
 
@@ -217,8 +216,8 @@ export class Caller {
   }
 
   /**
-   * Whether the call began at or before that moment. Both clocks must agree, because one of them may have stopped or
-   * been set.
+   * Whether the call began at or before that moment. Both clocks must agree, because the monotonic clock may have
+   * stopped and the wall clock may have been set.
    */
   hadCalledBy({ monotonicMs, wallMs }: Moment): boolean {
     const { startedAt } = this.deadline;

@@ -6,7 +6,7 @@ import { type CommandEvent, channels, serverOf } from "./events.js";
 import { type Runtime, SharedTimer } from "./runtime.js";
 import type { Outcome, Reply, ReplyForm, Script, Store } from "./store.js";
 
-/** A store together with a lock name. Every failure names the lock. */
+/** A store and a lock name. Every error of a script call contains that name. */
 export interface NamedStore {
   readonly store: Pick<Store, "run" | "server">;
   /** Name of the lock. */
@@ -21,7 +21,7 @@ export type Keys<Key extends string> = {
 /**
  * Runs a script. Keys, arguments and reply use the names in the script's header.
  *
- * This is on the path of every acquire and release, so it uses plain loops, and callbacks instead of an async function.
+ * Every acquire and release calls this function, so for speed it uses plain loops, and callbacks instead of `await`.
  *
  * @throws StoreError  the request failed, or the header does not list the reply
  */
@@ -49,7 +49,7 @@ export function call<Key extends string, Arg extends string, Form extends ReplyF
   );
 }
 
-/** Returns the same reply, and publishes how long the call took. */
+/** Waits for the reply, publishes how long the call took, and returns the reply. */
 async function published(
   store: Pick<Store, "server">,
   lockName: string,
@@ -82,7 +82,7 @@ function decode<Form extends ReplyForm>(
       mayHaveRun: true,
       transient: false,
       cause: isNoAnswer(reply)
-        ? `${script.name} got no result, as inside MULTI: use a client without a transaction`
+        ? `${script.name} got no result, as inside MULTI: use a client outside a transaction`
         : `${script.name} gave an unknown reply: ${JSON.stringify(reply)}`,
     });
   }
@@ -95,7 +95,7 @@ function isNoAnswer(reply: unknown): boolean {
   return reply === null || reply === "QUEUED" || Number.isNaN(reply);
 }
 
-/** Decodes one number: a code without values, or the only value of the form without a code. */
+/** Decodes a single number: either a code without values, or the value of the one form that has no code. */
 function decodeNumber(forms: readonly ReplyForm[], reply: unknown): Record<string, unknown> | undefined {
   if (typeof reply !== "number" || !Number.isFinite(reply)) return undefined;
   let bare: ReplyForm | undefined;
@@ -130,7 +130,7 @@ function decodeList(
   return outcome;
 }
 
-/** Whether a value is a number. Some client libraries return integers as strings. */
+/** Whether a value is a number or an integer as a string, which some client libraries return. */
 function isNumber(value: string | number | null | undefined): boolean {
   return typeof value === "number" ? Number.isFinite(value) : typeof value === "string" && /^-?\d+$/.test(value);
 }
@@ -152,7 +152,7 @@ interface Waiting {
  * Limits how many requests can be waiting for a reply. Further requests are sent later, in the order of their arrival.
  *
  * Thousands of callers can cause cleanups in one turn of the event loop. Sending all of them at the same time would
- * block it, and the renewals of this process would wait behind them on the connection.
+ * block the loop, and the renewals of this process would wait behind them on the connection.
  */
 export class RequestWindow {
   readonly #size: number;
@@ -175,8 +175,9 @@ export class RequestWindow {
    * Sends the request now, or as soon as enough earlier requests have been answered.
    *
    * @param lock  the lock that the request is about
-   * @throws what the request throws; or, if the request has not been sent yet, the StoreError of an earlier request
-   *         about the same lock that got no reply, because thousands of timeouts in a row would take minutes
+   * @throws the error of the request. If an earlier request about the same lock fails with a transient StoreError, the
+   *         requests that still wait here are not sent and get the same error, because thousands of timeouts in a row
+   *         would take minutes
    */
   send<Reply>(lock: string, request: () => Promise<Reply>): Promise<Reply> {
     if (this.#unanswered < this.#size) return this.#send(lock, request);

@@ -22,9 +22,9 @@ export interface HeldLease {
 /** Options of `close`. */
 export interface CloseOptions {
   /**
-   * How long to wait for work that runs under a lease. With this option, no lease is released while its work runs. The
-   * wait must end before the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases are released
-   * immediately, even while their work runs.
+   * How long to wait for work that runs under a lease. With this option, no lease is released while its work runs.
+   * Choose a time that is over before the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases are
+   * released immediately, even while their work runs.
    */
   readonly graceMs?: number | undefined;
 }
@@ -36,8 +36,8 @@ export interface CloseOutcome {
   /** Leases whose release the server confirmed. Others can acquire these locks now. */
   readonly released: readonly HeldLease[];
   /**
-   * Leases whose release the server did not confirm, or that were left to expire. Others can acquire these locks when
-   * the leases expire, at the latest.
+   * Leases whose release the server did not confirm, or that were left to expire. Others can acquire these locks at the
+   * latest when the leases expire.
    */
   readonly unsettled: readonly HeldLease[];
 }
@@ -59,7 +59,7 @@ export interface Closable {
   held?(): readonly HeldLease[];
   /** Asks the holder to end its work and its lease. When the lease is over, resolves to how it ended. Never rejects. */
   finish?(): Promise<Settled>;
-  /** Called when the close stops waiting for this work. The holder keeps its lease until the lease expires. */
+  /** Called when a close stops waiting for the holder's work. The holder keeps its lease until the lease expires. */
   leaveToExpire?(): void;
   /** Resolves to whether `close` has released the lease; undefined before `close`. */
   readonly givenBack?: Promise<boolean> | undefined;
@@ -72,8 +72,8 @@ export function heldBy(occupants: readonly Closable[]): HeldLease[] {
 
 /**
  * Ends all waits, asks all holders to end their work, and waits for them. Each holder releases its lease when its work
- * ends. A holder that is still working when the grace period ends keeps its lease until it expires, without further
- * renewals. So Holdfast does not release a lock while its holder is still working.
+ * ends. If a holder is still working when the grace period ends, Holdfast stops renewing its lease and lets the lease
+ * expire. So Holdfast never releases a lock while its holder is still working.
  *
  * @param graceMs  how long to wait for the holders, in ms
  * @param cut  called immediately with a function that ends the grace period early

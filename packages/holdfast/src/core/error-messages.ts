@@ -12,23 +12,21 @@ export interface Holder {
   readonly owner: string;
   /** The `label` option of the holder's acquire; undefined if none was given or the holder is not a Holdfast client. */
   readonly label: string | undefined;
-  /** Host name of the holder's process; undefined if its record cannot be read. */
+  /** Host name of the holder's process; undefined if the client's record cannot be read. */
   readonly host: string | undefined;
-  /** Process id of the holder on that host; undefined if its record cannot be read. */
+  /** Process id of the holder on that host; undefined if the client's record cannot be read. */
   readonly pid: number | undefined;
   /** The `clientName` option of the holder; undefined if none was given or the client's record cannot be read. */
   readonly clientName: string | undefined;
   /** Fencing token of the current grant; undefined for a client of another library. */
   readonly token: number | undefined;
-  /**
-   * Server time of the grant, in ms since 1970; undefined for a client of another library, and on a quorum.
-   */
+  /** Server time of the grant, in ms since 1970; undefined for a client of another library and on a quorum. */
   readonly sinceAtMs: number | undefined;
   /** Remaining lease time on the server, in ms; Infinity for another library's key that never expires. */
   readonly leaseLeftMs: number;
 }
 
-/** A pause of a lock: current holders keep their leases, and the server grants no others until the pause ends. */
+/** A pause of a lock: current holders keep their leases, and the server makes no new grants until the pause ends. */
 export interface Pause {
   /** Name of the person or program that paused the lock, as given. */
   readonly by: string;
@@ -43,8 +41,8 @@ export interface Pause {
 }
 
 /**
- * A conflict between two protocol versions under one prefix: the version of this client, and the other version that was
- * used most recently.
+ * A conflict between two protocol versions under one prefix: this client's version, and the most recently used of the
+ * other versions.
  */
 export interface ProtocolConflict {
   /** Protocol version of this client. */
@@ -114,8 +112,8 @@ export interface StoreFailure {
   /** The client library's error, or a string that describes the cause. */
   readonly cause: unknown;
   /**
-   * Time until the server may grant locks again, in ms, if it refused because it took over from another server or was
-   * restarted. Absent otherwise.
+   * Time until the server may grant locks again, in ms, if it refused the call because it took over from another server
+   * or was restarted. Absent otherwise.
    */
   readonly resumesInMs?: number | undefined;
   /** The ACL SETUSER rule that would permit the call, if the Redis user lacks a permission. Absent otherwise. */
@@ -143,13 +141,13 @@ export interface ServerAnswer {
 
 // --- Error messages: one line each, even if a name, a label or a value written by another client contains line breaks.
 
-/** Text for each reason why a lease is over. */
+/** Text for each reason why a lease is over or must end. */
 export const OVER: Readonly<Record<OverReason, string>> = {
   expired: "it was not renewed in time, so the lock may have been granted to another holder since",
   "force-released": "it was force-released, so the lock may have been granted to another holder",
   "server-lost": "the server no longer has it, so the lock may have been granted to another holder",
-  "max-hold": "maxHoldMs was reached, so release() or its end frees the lock",
-  closing: "this Holdfast is closing, and keeps it until its work or the grace period ends",
+  "max-hold": "maxHoldMs was reached; release() or expiry frees the lock",
+  closing: "this Holdfast is closing and keeps it until its work or the grace period ends",
   closed:
     "this Holdfast was closed and released it, or left it to expire, so the lock may have been granted to another holder",
   released: "it was released with release(), so the lock may have been granted to another holder since",
@@ -182,7 +180,7 @@ function describePause({ by, label, sinceAtMs, untilAtMs }: Pause): string {
   return `paused by ${quote(by)} for ${quote(label)} from ${instant(sinceAtMs)} until ${end}`;
 }
 
-/** Formats a time. A key can contain a number outside the range of dates, which is shown unchanged. */
+/** Formats a time. If the number, which comes from a stored key, is out of range for a date, returns it as text. */
 function instant(atMs: number): string {
   const date = new Date(atMs);
   return Number.isNaN(date.getTime()) ? String(atMs) : date.toISOString();
@@ -215,7 +213,7 @@ export function timeoutMessage(
   },
 ): string {
   const waited = waitMs === 0 ? "immediately" : `within ${waitMs} ms`;
-  const hint = isOwn ? " Another task of this process or the caller itself holds it." : "";
+  const hint = isOwn ? " Another task in this process or the caller itself holds it." : "";
   const ahead = waitersAhead ? `, with ${waitersAhead} ${waitersAhead === 1 ? "waiter" : "waiters"} ahead` : "";
   const paused = pause === undefined ? "" : ` while ${describePause(pause)}`;
   return `${quote(lockName)} was not acquired ${waited}${paused}${holderText(holder, isOwn)}${ahead}; retrying is safe.${hint}`;
@@ -225,7 +223,7 @@ function holderText(holder: Holder | undefined, isOwn: boolean): string {
   if (holder === undefined) return "";
   const process = processOf(holder);
   const label = holder.label === undefined ? "" : ` for ${quote(holder.label)}`;
-  const since = holder.sinceAtMs === undefined ? "" : ` since ${new Date(holder.sinceAtMs).toISOString()}`;
+  const since = holder.sinceAtMs === undefined ? "" : ` since ${instant(holder.sinceAtMs)}`;
   const token = holder.token === undefined ? "" : `, token ${holder.token}`;
   const { leaseLeftMs } = holder;
   const end = leaseLeftMs === Infinity ? "no expiry" : `lease ends in ${Math.ceil(leaseLeftMs)} ms`;
@@ -294,7 +292,7 @@ export function storeMessage(lockName: string, { mayHaveRun, cause, missingPermi
   return `The server did not confirm a request for ${quote(lockName)} (${oneLine(why)}${lacks(missingPermission)}); ${assume}.${advice}`;
 }
 
-/** Advice for errors of servers and client libraries that do not say what to do. */
+/** Advice for errors from servers and client libraries whose messages do not say what to do. */
 const ADVICE: readonly (readonly [says: RegExp, advice: string])[] = [
   // node-redis uses the same message for a client that was never connected and for one that was closed.
   [
@@ -329,7 +327,7 @@ export function quorumMessage(
     const reason = error === undefined ? "" : ` (${oneLine(textOf(reasonOf(error)))}${lacks(permissionOf(error))})`;
     return `server ${server} ${ANSWERS[answer]}${reason}`;
   });
-  const assume = mayHaveRun ? "some servers may have carried it out" : "nothing was carried out";
+  const assume = mayHaveRun ? "it may have run on some servers" : "nothing was carried out";
   return `${quote(lockName)}: ${why}: ${said.join(", ")}; ${assume}.`;
 }
 
@@ -353,7 +351,8 @@ function permissionOf(error: unknown): string | undefined {
 }
 
 /**
- * Returns the cause without the text that a StoreError adds, because the quorum message says it once for all servers.
+ * Returns the cause without the text that a StoreError adds, because the quorum message has its own text for all
+ * servers.
  */
 function reasonOf(error: unknown): unknown {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
@@ -362,7 +361,7 @@ function reasonOf(error: unknown): unknown {
 
 /** Quotes and escapes a name, because names come from data and must not break a log line. */
 export function quote(text: string): string {
-  // JSON does not escape U+2028, U+2029, DEL and the C1 controls, and some log viewers break lines there.
+  // JSON does not escape U+2028, U+2029, DEL and the C1 controls, and some log viewers break lines at them.
   return JSON.stringify(text).replace(
     /[\u007f-\u009f\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -374,7 +373,7 @@ function textOf(cause: unknown): string {
   try {
     return String(cause);
   } catch {
-    return "something that cannot be shown";
+    return "a value that cannot be shown";
   }
 }
 

@@ -42,8 +42,8 @@ export type {
 export { AdvisedCause } from "./error-messages.js";
 
 /**
- * Base class of all lock errors. Each class has its own `name`, which is the class name, and its own `code`. `code` is
- * stable. The message is for people and may change.
+ * Base class of all lock errors. Each class has its own `name`, which is the class name, and its own stable `code`. The
+ * message is for people and may change.
  */
 export abstract class LockError extends Error {
   override readonly name: string = "LockError";
@@ -51,7 +51,7 @@ export abstract class LockError extends Error {
   /** Stable identifier of the error class, such as `ERR_LOCK_ACQUIRE_TIMEOUT`. Compare this, not the message. */
   abstract readonly code: `ERR_LOCK_${string}`;
 
-  /** Name of the lock. For a StoreError that does not concern a single lock: the script or channel. */
+  /** Name of the lock. If a StoreError does not concern a single lock, the name of the script or channel. */
   readonly lockName: string;
 
   constructor(lockName: string, message: string, options?: ErrorOptions) {
@@ -60,7 +60,7 @@ export abstract class LockError extends Error {
   }
 }
 
-/** The wait ended before the lock was free. Nothing is held and nothing is queued; retrying is safe. */
+/** The wait ended before the lock was granted. Nothing is held and nothing is queued; retrying is safe. */
 export class AcquireTimeoutError extends LockError {
   override readonly name: string = "AcquireTimeoutError";
 
@@ -68,18 +68,19 @@ export class AcquireTimeoutError extends LockError {
   /** How long the call waited, in ms. */
   readonly waitMs: number;
   /**
-   * Holder of the lock when the wait ended; undefined if the lock was free at that moment, or the server did not say.
+   * Holder of the lock when the wait ended; undefined if the lock was free at that moment, or if its state could not be
+   * read.
    */
   readonly holder: Holder | undefined;
   /**
-   * True if the holder's lease belongs to this same Holdfast, whether or not it is the caller's own. Only then can the
-   * caller have been waiting for itself.
+   * True if the holder acquired the lock through this Holdfast. The holder is then either another task or the caller
+   * itself.
    */
   readonly isOwn: boolean;
   /**
-   * How many waiters were ahead of this caller in the queue. Undefined if the server did not say. Also undefined if 100
-   * or more were ahead and other callers of this process gave up at the same time, because they share one reply, which
-   * lists only the first 100.
+   * How many waiters were ahead of this caller in the queue. Undefined if the queue could not be read. Also undefined
+   * if 100 or more were ahead and other callers of this process gave up at the same time, because these callers share
+   * one reply, which lists only the first 100 waiters.
    */
   readonly waitersAhead: number | undefined;
   /** The pause of the lock, if the lock was paused when the wait ended. */
@@ -93,7 +94,7 @@ export class AcquireTimeoutError extends LockError {
       readonly isOwn?: boolean | undefined;
       readonly waitersAhead?: number | undefined;
       readonly pause?: Pause | undefined;
-      /** Why the server did not say who holds the lock; undefined if it did. */
+      /** Why the state of the lock could not be read; undefined if there was no such error. */
       readonly cause?: unknown;
     },
     message: string = timeoutMessage(lockName, facts),
@@ -221,18 +222,18 @@ export class BrokenBarrierError extends LockError {
 }
 
 /**
- * This process declares a number of permits or parties that differs from the stored number. The call
- * holds nothing and has no place in the queue.
+ * This process declares a number of permits or parties that differs from the stored number. The call holds nothing and
+ * has no place in the queue.
  *
- * There are two possible causes. Either this process was configured with a number that was never in effect, and
- * `permits` is undefined, or it requested more `permits` than exist because the number was reduced. Configure all
- * processes with the same number, or call `resize`. Retrying without a change fails again.
+ * If `permits` is undefined, this process was configured with a number that was never in effect. Otherwise, it
+ * requested more permits than exist, because the number was reduced. Configure all processes with the same number, or
+ * call `resize` (for a barrier, `reset`). Retrying without a change fails again.
  */
 export class CapacityMismatchError extends LockError {
   override readonly name: string = "CapacityMismatchError";
 
   readonly code = "ERR_LOCK_CAPACITY_MISMATCH";
-  /** Number of permits, or parties, on the server. */
+  /** Number of permits or parties on the server. */
   readonly capacity: number;
   /** Number that this process was configured with. */
   readonly declared: number;
@@ -270,8 +271,8 @@ export class StoreError extends LockError {
   readonly transient: boolean;
   /**
    * Milliseconds from the reply until the server may grant locks again, if it refused because it took over from another
-   * server or was restarted. Undefined for every other failure. For a `QuorumError`: milliseconds until enough servers
-   * can grant for a majority to be possible, if too many servers refused for that reason.
+   * server or was restarted. For a `QuorumError`: milliseconds until a majority of the servers can grant again, if too
+   * many of them refused for that reason. Undefined for every other failure.
    */
   readonly resumesInMs: number | undefined;
   /**
@@ -290,9 +291,9 @@ export class StoreError extends LockError {
 }
 
 /**
- * No majority of the independent servers replied in time, or the replies did not decide the outcome. Grants of individual servers are released, or expire after
- * `leaseMs` at the latest on servers that cannot be reached. `inspect` also throws this error if a majority replied,
- * but the servers that did not reply decide whether the lock is held.
+ * No majority of the independent servers replied in time, or the replies did not decide the outcome. Grants of
+ * individual servers are released. On servers that cannot be reached, they expire after at most `leaseMs`. `inspect`
+ * also throws this error if a majority replied but whether the lock is held depends on the other servers.
  */
 export class QuorumError extends StoreError {
   override readonly name: string = "QuorumError";
@@ -304,7 +305,7 @@ export class QuorumError extends StoreError {
   constructor(
     lockName: string,
     facts: Pick<QuorumError, "answers" | "mayHaveRun" | "transient"> & {
-      /** What the servers failed to provide, if it was not a majority of replies. */
+      /** The reason in the message; by default, that no majority of the servers replied. */
       readonly why?: string | undefined;
     },
   ) {
@@ -318,8 +319,8 @@ export class QuorumError extends StoreError {
 }
 
 /**
- * Milliseconds until a majority of the servers can grant again. Undefined unless it is the quiet time of some servers
- * that prevents a majority.
+ * Milliseconds until a majority of the servers can grant again. Undefined unless so many servers are in their quiet
+ * time that the others do not form a majority.
  */
 function majorityResumesInMs(answers: readonly ServerAnswer[]): number | undefined {
   const restsMs = answers.flatMap(({ error }) => {
@@ -364,7 +365,7 @@ export class ProtocolError extends LockError {
   override readonly name: string = "ProtocolError";
 
   readonly code = "ERR_LOCK_PROTOCOL";
-  /** Version of the protocol that this client speaks. */
+  /** Version of the protocol that this client uses. */
   readonly protocol: number;
   /** Version of the protocol that the other clients use. */
   readonly otherProtocol: number;
@@ -394,7 +395,7 @@ export class ProtocolError extends LockError {
   }
 }
 
-/** This Holdfast was closed. The refused call holds nothing and sent no further request to the server. */
+/** This Holdfast was closed. The rejected call holds nothing. */
 export class ClosedError extends LockError {
   override readonly name: string = "ClosedError";
 
@@ -406,8 +407,9 @@ export class ClosedError extends LockError {
 }
 
 /**
- * Returns the StoreError for a request whose outcome this process cannot know, although the server did not refuse it.
- * @param why  what happened, for `cause`
+ * Returns the StoreError for a request whose outcome is unknown.
+ *
+ * @param why  what happened; becomes the message of `cause`
  */
 export function unknownOutcome(lockName: string, why: string): StoreError {
   return new StoreError(lockName, { mayHaveRun: true, transient: true, cause: new Error(why) });
@@ -418,7 +420,7 @@ export function lateGrant(lockName: string): StoreError {
   return unknownOutcome(lockName, "the reply arrived after the granted lease had ended");
 }
 
-/** Returns the same failure with the name of the lock that the request was about. */
+/** Returns a copy of the error with the name of the lock that the request was about. */
 export function namedAfter(lockName: string, error: StoreError, mayHaveRun: boolean = error.mayHaveRun): StoreError {
   const { transient, cause, resumesInMs, missingPermission } = error;
   return new StoreError(lockName, { mayHaveRun, transient, cause, resumesInMs, missingPermission });
@@ -433,8 +435,8 @@ export function asUncertain(error: StoreError, lockName: string): StoreError {
 }
 
 /**
- * Emits a process warning for a condition that does not prevent locking but needs action. Warnings have documented
- * codes.
+ * Emits a process warning for a condition that does not prevent locking but needs action. docs/warnings.md explains
+ * each code.
  */
 export function warn(code: `HOLDFAST_${string}`, message: string, detail: string): void {
   process.emitWarning(message, { type: "HoldfastWarning", code, detail });

@@ -67,7 +67,7 @@ export interface AcquireEvent extends CallEvent {
 
 /** `holdfast:wait`. A caller begins to wait. */
 export interface WaitEvent extends LockEvent {
-  /** The call that waits; absent if the event concerns every call with this `owner` so far. */
+  /** The call that waits; absent if the event applies to all calls so far with this `owner`. */
   readonly call?: object | undefined;
   /** True if the caller is in the server's queue; false if it currently gets no messages and polls. */
   readonly queued: boolean;
@@ -109,11 +109,14 @@ export interface UngrantedEvent extends CallEvent {
   readonly outcome: UngrantedOutcome;
   /** Time from the call to its end, in ms. */
   readonly waitedMs: number;
-  /** The error that ended the acquire; undefined if the acquire timed out, did not wait, or passed. */
+  /** The error that ended the acquire; undefined if it timed out, did not wait, or has the outcome `passed`. */
   readonly error: unknown;
 }
 
-/** `holdfast:renew`. A renewal succeeded, or failed and will be retried. A refused renewal is a loss instead. */
+/**
+ * `holdfast:renew`. A renewal succeeded, or failed and will be retried. If the server refuses a renewal,
+ * `holdfast:lost` is published instead.
+ */
 export interface RenewEvent extends LockEvent {
   /** Fencing token of the lease. */
   readonly token: number;
@@ -129,7 +132,7 @@ export interface LostEvent extends LockEvent {
   readonly token: number;
   /** Why the lease ended. */
   readonly reason: LossReason;
-  /** With reason `force-released`: who released it and why, if given and received. */
+  /** With reason `force-released`: who released the lock and why, if given and received. */
   readonly forced: Forced | undefined;
 }
 
@@ -156,7 +159,10 @@ export interface CommandEvent {
   readonly durationMs: number;
   /** The error that the call failed with; undefined if it succeeded. */
   readonly error: unknown;
-  /** The server at the end of the call; undefined if the client library does not report it, or if there are several. */
+  /**
+   * The server that got the call, as known when the call ended; undefined if the client library does not report it, or
+   * if there are several.
+   */
   readonly server: ServerAddress | undefined;
 }
 
@@ -166,11 +172,11 @@ export interface DeedEvent extends LockEvent {
   readonly clientId: string;
 }
 
-/** `holdfast:forced`. `owner` is empty if the holder was named by its token alone. */
+/** `holdfast:forced`. `owner` is empty if the caller identified the holder only by its token. */
 export interface ForcedEvent extends DeedEvent {
-  /** Undefined if the holder was named by its owner alone. */
+  /** Fencing token of the holder; undefined if the caller identified the holder only by its owner id. */
   readonly token: number | undefined;
-  /** Who released it and why, as given. */
+  /** Who released the lock and why, as given. */
   readonly forced: Forced;
 }
 
@@ -260,14 +266,14 @@ interface Named {
   readonly owner: string;
 }
 
-/** Publishes that callers wait with this claim. @param call  the call that waits; undefined for all calls so far */
+/** Publishes `holdfast:wait` for this claim. @param call  the call that waits; undefined for all calls so far */
 export function publishWait(lock: PublishedLock, claim: Named, queued: boolean, call?: object): void {
   if (!channels.wait.hasSubscribers) return;
   const event: WaitEvent = { ...aboutLock(lock, claim.owner), queued, ...(call && { call }) };
   channels.wait.publish(event);
 }
 
-/** Returns the current server of a store. Ignores errors, because `server` of a custom store may be any value. */
+/** Returns the current server of a store. Ignores errors, because a custom store may implement `server` incorrectly. */
 export function serverOf(store: Pick<Store, "server"> | undefined): ServerAddress | undefined {
   try {
     return typeof store?.server === "function" ? store.server() : undefined;
@@ -276,7 +282,7 @@ export function serverOf(store: Pick<Store, "server"> | undefined): ServerAddres
   }
 }
 
-/** Publishes that an acquire with this claim begins. @param store  its store; undefined if there are several servers */
+/** Publishes `holdfast:acquire` for this claim. @param store  undefined if there are several servers */
 export function publishAcquire(
   lock: PublishedLock,
   claim: Named,
@@ -353,10 +359,10 @@ function ungrantedOutcome(error: unknown): UngrantedOutcome {
 }
 
 /**
- * Returns an id for a hold that is unique in this process and stays the same from its grant to its end.
+ * Returns an id for a hold. The id is unique in this process and stays the same from the grant to the end of the hold.
  *
- * The id contains the token, because several leases of one claim may follow each other. For a read-write lock it does
- * not contain the token, because each lease has its own claim and an upgrade changes the token.
+ * The id contains the token, because one claim can serve several leases in a row. For a read-write lock it does not
+ * contain the token, because each lease has its own claim and an upgrade changes the token.
  */
 export function idOf({ lockName, owner, token, mode }: LockEvent & { readonly token: number }): string {
   return mode === undefined ? `${owner} ${token} ${lockName}` : `${owner} ${lockName}`;

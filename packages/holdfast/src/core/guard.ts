@@ -13,7 +13,7 @@ export interface Question {
   ask(): Promise<Refusal | undefined>;
   /**
    * How long a positive answer stays valid, in ms; `Guard.renew` repeats the check. If undefined, the answer stays
-   * valid until the connection is lost, and the check is not repeated before that.
+   * valid until the connection is lost, and `Guard.renew` skips the check.
    */
   readonly countsForMs?: number | undefined;
 }
@@ -23,7 +23,7 @@ class ServerQuestion {
   readonly #question: Question;
   readonly #runtime: Runtime;
   refusal: Refusal | undefined;
-  /** Whether the last answer was positive and still counts. A reconnect resets this, and so may `renew`. */
+  /** Whether the last answer was positive and still counts. A reconnect resets this; `renew` can reset it, too. */
   isOpen = false;
   #openedAtMs = -Infinity;
   #hasFailed = false;
@@ -41,9 +41,9 @@ class ServerQuestion {
   /**
    * Whether the reply to a request must wait for the answer to this question.
    *
-   * In a cluster, a question that is renewed goes to its own slot. The server of that slot can be silent while the
-   * server of the request is not. So such a question delays no request while its last positive answer is valid. After
-   * that, it delays requests only until it has failed once.
+   * In a cluster, a question that is renewed goes to a slot of its own. The server of that slot may fail to reply while
+   * the server that gets the request replies. So such a question delays no request while its last positive answer is
+   * valid. After that, it delays requests only until it has failed once.
    */
   get isAwaited(): boolean {
     if (this.isOpen) return false;
@@ -91,18 +91,18 @@ class ServerQuestion {
 }
 
 /**
- * Refuses to acquire from a server that must not be used, such as a server that may evict locks.
+ * Refuses acquire requests to a server that must not be used, such as a server that may evict locks.
  *
  * Invariants:
  * - A question is sent together with the first request, never before it, so that an acquire takes one round trip.
  * - After a positive answer the guard costs nothing.
- * - A question without an answer changes nothing.
+ * - If a question gets no answer, the last answer stays in effect.
  * - Each acquire asks a refused server again, so that clients need no restart after the server is fixed.
  */
 export class Guard {
   readonly #asked: readonly ServerQuestion[];
   readonly #runtime: Runtime;
-  /** This is cached because every acquire reads it. */
+  /** Cached, because every acquire reads it. */
   #isOpen: boolean;
 
   /** @param questions  empty for a guard that refuses nothing */
@@ -143,7 +143,7 @@ export class Guard {
    * `timeoutMs`.
    *
    * @throws the refusal; the caller must undo what the request did on the server
-   * @throws the errors of `send`; also StoreError if a server that was refused before cannot be asked again
+   * @throws the errors of `send`; StoreError if the server was refused before and the check cannot be repeated
    */
   async pass<Answer>(lockName: string, send: () => Promise<Answer>, timeoutMs: number): Promise<Answer> {
     const refusing = this.#asked.filter(({ refusal }) => refusal !== undefined);
@@ -210,15 +210,15 @@ export function evicts({ policy, maxmemoryBytes }: MemoryPolicy): boolean {
   return maxmemoryBytes > 0 && policy !== "noeviction";
 }
 
-/** The parts of the eviction question. */
+/** The callbacks of `evictionQuestion`. */
 export interface EvictionFacts {
-  /** Reads the policy from the server; undefined if the server hides it. @throws StoreError */
+  /** Reads the policy from the server. Resolves to undefined if the server hides it. @throws StoreError */
   readonly read: () => Promise<MemoryPolicy | undefined>;
   /** Called once if the server hides its policy. */
   readonly onHidden: () => void;
 }
 
-/** Refuses a server that may evict locks. A server that hides its policy passes, and `onHidden` is called once. */
+/** Returns the check that refuses a server that may evict locks. A server that hides its policy is not refused. */
 export function evictionQuestion({ read, onHidden }: EvictionFacts): Question {
   let hasToldHidden = false;
   return {

@@ -20,7 +20,7 @@ import { type HoldOptions, type RenewedHold, Renewer } from "./renewer.js";
 import type { Occupant, Session } from "./session.js";
 import type { Moment } from "./time.js";
 
-/** The facts about a hold besides its grant. */
+/** The facts about a hold, apart from its grant. */
 export interface HoldFacts {
   readonly token: number;
   /** Earliest moment at which the server can have begun the lease. */
@@ -30,7 +30,7 @@ export interface HoldFacts {
   /** See `Granted.isHandedOver`. */
   readonly isHandedOver?: boolean | undefined;
   readonly options: HoldOptions;
-  /** Whether a request of the claim may still be running and must be undone when it reaches the server. */
+  /** Returns whether a request of the claim may still be under way. Its effect must be undone when it arrives. */
   readonly mayStillRun: () => boolean;
   /** The claim, if it serves other callers after this lease. */
   readonly sharedClaim?: SharedClaim | undefined;
@@ -55,7 +55,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   #lossListeners: LossListener[] | undefined;
   #lost: LossReason | undefined;
   #forced: Forced | undefined;
-  /** Set by `close`, which releases the lock itself. Resolves to whether the server has replied. */
+  /** Set by `close`, which releases the lock itself. Resolves to whether the server replied to that release. */
   #givenBack: Promise<boolean> | undefined;
   /** Set by `finish`. Its argument says how the hold ended. */
   #onSettled: ((how: Settled) => void) | undefined;
@@ -124,7 +124,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * The grant that the server compares with each request. It changes only for kinds that can change what a claim holds.
+   * The grant that the server compares with each request. It changes only if the server changes what the claim holds,
+   * as in an upgrade.
    */
   get grant(): Grant {
     return this.#grant;
@@ -139,14 +140,14 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * Called before a request that may make the hold differ from its grant, such as an upgrade. After that, a hold that a
-   * failover loses is not restored.
+   * Called before a request that may make the hold differ from its grant, such as an upgrade. After that, the hold is
+   * not restored if a failover loses it.
    */
   changes(): void {
     this.#renewer.changes();
   }
 
-  /** The server has changed what this claim holds, as in an upgrade. The hold uses the new grant from now on. */
+  /** Called after the server has changed what this claim holds, as in an upgrade. The hold then uses the new token. */
   regranted(token: number): void {
     this.#grant = { ...this.#grant, token };
     this.#token = token;
@@ -154,7 +155,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
 
   onLost(listener: LossListener): void {
     if (this.#lost !== undefined) listener(this.#lost, this.#forced);
-    // Most holds have one listener. An array that grows would reserve room for many.
+    // Most holds have one listener. Adding it to an empty array would reserve memory for more.
     else if (this.#lossListeners === undefined) this.#lossListeners = [listener];
     else this.#lossListeners.push(listener);
   }
@@ -176,7 +177,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * Ends a valid hold without a request: a script has already undone it, or another process continues it.
+   * Ends a valid hold without a request, because a script has already undone it or another process continues it.
    * @param how  how `close` reports the hold; with `"lost"`, the hold is in neither of its lists
    */
   end(how: Settled = "lost"): void {
@@ -189,17 +190,16 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * Stops renewing the hold and watching for its expiry while a request that ends it is in flight. Otherwise, a renewal
-   * would report that end as a loss. If that request shows that the server lost the hold, `extend` can still restore
-   * it.
+   * Called before a request that ends the hold. Stops the renewals and the expiry checks, because a renewal after that
+   * request would report a loss. If the request shows that the server lost the hold, `extend` can still restore it.
    */
   rest(): void {
     this.#renewer.rest();
   }
 
   /**
-   * Called when the holder ends a valid hold, so that a late second copy of the grant's message does not release it
-   * first.
+   * Called when the holder ends a valid hold. After that, a late second copy of the grant's message does not cause a
+   * release.
    */
   #forgetCopies(): void {
     this.#session.handedOver(this.#grant.claim, this.#grant.token);
@@ -219,8 +219,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   /**
-   * Undoes the effect of a request of the claim that may still be running. Call it only after a script has undone the
-   * hold, because then no caller uses a later grant to the claim.
+   * Undoes the effects of requests of the claim that may still be under way. Call this only after a script has undone
+   * the hold. Then no caller uses a grant that such a request causes.
    */
   undoLateRequests(): void {
     if (!this.#isUnclear()) return;
@@ -256,7 +256,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
     return exportedLease;
   }
 
-  /** Like `giveBack`, but after `close` it only reports how the close ended. */
+  /** Releases the lock. After `close`, which releases the lock itself, only reports the outcome. */
   async release(isValid: boolean = this.validForMs() > 0): Promise<Ended> {
     // `close` has stopped waiting for this hold and left the lease to expire.
     if (this.#isAbandoned) return "claimed";
@@ -289,8 +289,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
       mayStillRun: () => this.#isUnclear(),
       reclaim: () => this.#renewer.reclaim(this.leaseMs, this.#session.commandTimeoutMs),
     };
-    // This request is sent before the other callers request a new claim, so that the new claim does not queue behind
-    // this one.
+    // Send this request before the other callers request a new claim. Otherwise, the new claim would queue behind this
+    // one.
     const ending = isLate ? giveBackLate(given) : giveBack(given);
     const onSettled = this.#onSettled;
     if (onSettled !== undefined) {
@@ -304,12 +304,12 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   granted(): void {
-    // A second copy of a grant that is already held.
+    // Nothing to do: this message is a second copy of a grant that is already held.
   }
 
   recheck(): void {
-    // A message that only recalls a shared claim needs no check. Otherwise, the reply to a renewal shows what has
-    // changed.
+    // If the server only asks to release a shared claim soon, no check is needed. Otherwise, the reply to a renewal
+    // shows what has changed.
     if (this.#sharedClaim?.recalled?.() !== true) this.#renewer.check();
   }
 
@@ -350,8 +350,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
       this.#onSettled = resolve;
       for (const listener of this.#lossListeners ?? []) listener("closing");
       if (this.#sharedClaim === undefined) return;
-      // The remaining callers of the batch stop waiting for this claim. The batch no longer confirms it, so the renewer
-      // does.
+      // The remaining callers of the batch stop waiting for this claim. The batch no longer confirms the claim, so let
+      // the renewer confirm it.
       this.#sharedClaim.over();
       this.#renewer.check();
     });
@@ -390,8 +390,6 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 }
 
-// --- Turns a grant into a hold and publishes the grant event.
-
 /**
  * Creates a hold, which keeps the grant alive, and publishes the grant event.
  *
@@ -411,7 +409,7 @@ export function hold(
   if (channels.grant.hasSubscribers) {
     const { claim, waitedMs, call } = granted;
     const { kind, exported, permits: limit } = protocol;
-    // Omits the property if the lock has no `key` option. Most locks have none.
+    // Omit the property if the lock has no `key` option, because most locks have none.
     const mapped = exported?.key === undefined ? {} : { key: exported.key };
     // A read-write lock also uses permits, but its events do not show them.
     const counted = limit === undefined || kind !== "semaphore" ? {} : { permits: { taken: claim.amount, limit } };
@@ -429,12 +427,12 @@ export interface SharedClaim {
    * Called when a lease is released while it is still valid.
    *
    * @param longestMs  the longest lease in ms that the server was asked for during the hold; 0 if it was not asked
-   * @returns true if the next lease has begun on the claim, so that the claim must not be released
+   * @returns true if the next lease has begun on the claim, so the claim must not be released
    */
   passOn(longestMs: number): boolean;
 
   /**
-   * Called when the server asks to release the lock soon, because another claim waits for it.
+   * Called when the server asks this process to release the lock soon, because another claim waits for it.
    *
    * @returns true if the message shows that the claim still holds the lock, so that the hold need not check
    */

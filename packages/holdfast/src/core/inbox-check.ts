@@ -10,7 +10,7 @@ import { type Moment, now } from "./time.js";
 
 // --- Finds out whether messages still reach this client over one subscriber connection, while claims wait for them.
 //
-// A connection can be dead without any sign of it: a firewall dropped it silently, the server closed its side, or the
+// A connection can be dead without any sign: a firewall dropped it silently, the server closed its side, or the
 // subscription delivers nothing. The server keeps granting to such a client, or drops it from every queue. So the
 // client sometimes sends a message to itself, which is called an echo. While no echoes arrive, waiters keep their
 // places in the queue and poll, and Holdfast replaces the connection.
@@ -31,7 +31,7 @@ const ECHO_MS = 1_000;
  * restored them.
  */
 const LOST_MS = 60_000;
-/** If a timer fires more than this many ms late, the event loop was blocked, so the message may be delayed too. */
+/** If a timer fires more than this many ms late, the event loop was blocked, so the echo may be delayed too. */
 const LATE_MS = 250;
 /** The shortest time between two replacements of one connection, in ms, without jitter. */
 const REOPEN_EVERY_MS = 15_000;
@@ -68,12 +68,12 @@ interface CheckFacts {
   readonly clientId: string;
   /** Timeout for one script call, and for one replacement of the connection, in ms. */
   readonly commandTimeoutMs: number;
-  /** Returns a number that no claim has. The server may publish a hint for that number, which must reach no claim. */
+  /** Returns a number for an echo. No claim has that number, so no claim gets a hint that the server sends for it. */
   readonly newNumber: () => number;
 }
 
 interface Trial {
-  /** The server has counted the subscriber and sent the echo. */
+  /** Whether the script that sends the echo has replied. */
   isSent: boolean;
   hasHeard: boolean;
 }
@@ -174,7 +174,7 @@ export class InboxCheck {
         },
         (error: unknown) => {
           if (this.#trial !== trial) return;
-          // All other errors mean that the command connection failed, which says nothing about this one.
+          // All other errors concern the command connection and say nothing about the subscriber connection.
           if (error instanceof StoreError && !error.transient && error.mayHaveRun) this.#failed(error);
           else this.#endTrial();
         },
@@ -182,7 +182,7 @@ export class InboxCheck {
     void outsideRequests(ask);
   }
 
-  /** Waits for the echo, and waits once more if the timer was late, because the message may have been delayed too. */
+  /** Waits for the echo. If the timer fires late, waits again, because the echo may be delayed too. */
   #await(delayMs: number): void {
     const { runtime } = this.#facts;
     const startedAt = now(runtime);
@@ -206,7 +206,7 @@ export class InboxCheck {
     this.#hasWarned = false;
   }
 
-  /** @param refusal  the server's reply if it refuses to send or count; then another connection would not help */
+  /** @param refusal  the error reply of a server that refuses to send or count; a new connection would not help then */
   #failed(refusal?: StoreError): void {
     this.#endTrial();
     if (this.#deafSince === undefined) {
@@ -295,7 +295,7 @@ export class InboxChecks {
     for (const check of this.#checks.values()) check.close();
   }
 
-  /** Replaces one connection of a cluster at a time. @returns undefined while another connection is being replaced */
+  /** Replaces connections one at a time. @returns undefined if another connection is being replaced */
   #replaceOne(work: () => Promise<void>): Promise<void> | undefined {
     if (this.#isReplacing) return undefined;
     this.#isReplacing = true;
@@ -307,7 +307,7 @@ export class InboxChecks {
 
 /** A connection that lasts for this many ms counts as stable. */
 const CALM_MS = 10_000;
-/** Delay of the notification, in ms. It doubles each time until the connection is stable. */
+/** Shortest and longest delay of a notification, in ms. The delay doubles each time until the connection is stable. */
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 2_000;
 

@@ -13,8 +13,8 @@ const SIZE = 4_096;
  * A map with rising numbers as keys, for many short-lived entries.
  *
  * A Map that gains and loses an entry per acquire leaves a chain of old tables, which the garbage collector frees late
- * (measured: 5 to 7 of the 46 µs that an acquire and a release take). So entries go into a ring, where most are deleted
- * before another number needs their place. An entry whose place is still taken goes into a Map.
+ * (measured cost: 5 to 7 of the 46 µs that an acquire and a release take). So entries go into a ring, where most are
+ * deleted before another number needs their place. If its place is taken, an entry goes into a Map.
  */
 export class Registry<Value> {
   readonly #numbers = new Float64Array(SIZE);
@@ -27,7 +27,7 @@ export class Registry<Value> {
     return this.#size;
   }
 
-  /** Returns the value for `number`, a whole number from 1. */
+  /** Returns the value for `number`, a whole number of 1 or more. */
   get(number: number): Value | undefined {
     const at = number % SIZE;
     return this.#numbers[at] === number ? this.#values[at] : this.#rest.get(number);
@@ -61,8 +61,8 @@ export class Registry<Value> {
   }
 
   /**
-   * Calls `visit` for each value. `visit` may change the registry: a removed value is not visited, and an added one may
-   * be.
+   * Calls `visit` for each value. `visit` may change the registry. Values that it removes are not visited; values that
+   * it adds might be.
    */
   forEach(visit: (value: Value) => void): void {
     for (const value of this.#values) if (value !== undefined) visit(value);
@@ -72,10 +72,10 @@ export class Registry<Value> {
 
 // --- The client's inbox: one channel on which the server pushes grants and notices to this process.
 //
-// A message only reports a fact that the server stores. If it is lost, the waiter learns the fact later, from a
-// re-check. Holdfast accepts a grant without asking the server, because asking would cost a round trip per hand-over.
-// So a client that can publish to this channel, whose name cannot be guessed, is trusted as much as one that can write
-// the keys.
+// A message only reports a fact that the server stores. If the message is lost, a later re-check of the waiter finds
+// that fact. Holdfast accepts a grant by message without asking the server, because asking would cost a round trip per
+// hand-over. So it trusts a client that can publish to this channel as much as a client that can write the keys. The
+// name of the channel cannot be guessed.
 
 /** A receiver of messages: a claim that waits, holds, or is being cleaned up. */
 export interface Recipient {
@@ -103,7 +103,7 @@ function forcedOf(by: string, reason = ""): Forced {
   return { by: said(by), reason: said(reason) };
 }
 
-/** Opens the inbox when it is first needed, and delivers messages to the claims that they name. */
+/** Opens the inbox when it is first needed, and delivers each message to the claim that it names. */
 export class ClientInbox<Listener extends Recipient = Recipient> {
   readonly #store: Store;
   readonly #channel: string;
@@ -145,7 +145,7 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
   }
 
   /**
-   * True if this client cannot subscribe, at present or ever. Kinds that serve only waiters with a counted subscriber
+   * True if this client cannot subscribe now, or never can. Kinds that serve only waiters with a counted subscriber
    * must serve this client anyway.
    */
   get isDeaf(): boolean {
@@ -181,7 +181,7 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
     return this.#recipients.get(number);
   }
 
-  /** Returns a copy of all recipients, so that they may unregister during an iteration. */
+  /** Returns a copy of the list of recipients, so that they can unregister during an iteration. */
   recipients(): Listener[] {
     const copy: Listener[] = [];
     this.#recipients.forEach((recipient) => {
@@ -264,8 +264,8 @@ interface SlotInbox {
  * The inboxes of a client in a cluster: one in each slot in which it waits.
  *
  * The server of a slot counts only its own subscribers, and treats a waiter without a subscriber as gone. An inbox
- * opens when it is first needed, and closes when it has not been used for `KEEP_MS`. Waiters ask every few seconds, and
- * each time they use their inbox.
+ * opens when it is first needed, and closes when it has not been used for `KEEP_MS`. Waiters re-check every few
+ * seconds, and each re-check uses their inbox.
  *
  * The name of an inbox is the prefix of its channel; the client id follows the prefix.
  */

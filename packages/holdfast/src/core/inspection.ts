@@ -14,9 +14,9 @@ export interface Inspection {
   /** The holders; empty if the lock is free. */
   readonly holders: readonly Holder[];
   /**
-   * Fencing token of the current grant, or of a free lock the highest token that its last claim reserved; undefined if
-   * the lock has not been used for a while. Callers that share a claim (`fairness: "cohort"`) use further tokens after
-   * the first, one after the other: up to 127, or more with `retain`.
+   * Fencing token of the current grant; for a free lock, the highest token that its last claim reserved. Undefined if
+   * the lock has not been used for a while. Callers that share a claim (`fairness: "cohort"`) use the tokens after that
+   * of the grant: the next 127 at most, or more with `retain`.
    */
   readonly token: number | undefined;
   /** Number of claims in the queue. */
@@ -93,7 +93,7 @@ export async function describeHolder(session: RecordReader, holder: HolderState)
   return toHolder(holder, await identify(session, parseOwner(holder.owner)?.clientId ?? ""));
 }
 
-/** Holders are cached, so that callers that share an inspection also share the read of the holder's record. */
+/** Caches descriptions, so that callers that share an inspection also share the read of the holder's record. */
 const described = new WeakMap<HolderState, Promise<Holder>>();
 
 /** Describes a claim, with its process if the client's record can be read within 200 ms. Never rejects. */
@@ -123,7 +123,7 @@ function toHolder(
   };
 }
 
-/** Timeout for reading a record, in ms. It is short, because reading delays error messages. */
+/** Timeout for reading a record, in ms. It is short, because the read delays error messages. */
 const IDENTIFY_MS = 200;
 
 async function identify(

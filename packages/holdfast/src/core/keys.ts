@@ -16,8 +16,8 @@ export interface LockKeys {
   /** The key that stores the lock. */
   readonly lock: string;
   /**
-   * The base of the other keys, which add a suffix such as `:queue`. Equal to `lock`, unless the user chose the key of
-   * the lock.
+   * Each other key is this base with a suffix, such as `:queue`. The base equals `lock` unless the user chose the key
+   * of the lock.
    */
   readonly base: string;
 }
@@ -25,8 +25,8 @@ export interface LockKeys {
 /**
  * Returns the keys of the lock `name`, for example `hf:mutex:{order:42}`.
  *
- * A name that begins with `}` would make an empty tag, and a cluster would hash the whole key. So it gets the prefix
- * `%`. A name that begins with `%` gets the prefix too, so that two names never have the same key.
+ * A name that begins with `}` would make an empty tag, and a cluster would hash the whole key. So such a name gets the
+ * prefix `%`. A name that begins with `%` gets the prefix too, so that two names never have the same key.
  */
 export function lockKeys(prefix: string, kind: string, name: string): LockKeys {
   const escaped = name.startsWith("}") || name.startsWith("%") ? `%${name}` : name;
@@ -38,15 +38,15 @@ export function lockKeys(prefix: string, kind: string, name: string): LockKeys {
 /**
  * Returns the keys of a lock with a given main key, which clients of other libraries can share.
  *
- * The other keys must be in the slot of that key. So they contain its hash tag or, if it has none, the whole key as
- * their tag.
+ * The other keys must be in the same slot as the main key. So they contain its hash tag or, if it has none, the whole
+ * key as their tag.
  */
 export function mappedKeys(prefix: string, kind: string, key: string): LockKeys {
   const tag = /\{([^}]+)\}/.exec(key)?.[1] ?? key;
   return {
     lock: key,
     tag,
-    // The two bases differ, because the keys `a` and `{a}` are two different locks.
+    // The two forms must differ, because the keys `a` and `{a}` belong to two different locks.
     base: tag === key ? `${prefix}:${kind}:mapped:{${key}}` : `${prefix}:${kind}:mapped-tag:${key}`,
   };
 }
@@ -98,7 +98,7 @@ export function checkClientName(clientName: unknown): string {
 /**
  * Checks and returns a key.
  *
- * @throws TypeError, RangeError  not a string of 1 to 512 bytes, or one whose first `}` does not close a hash tag
+ * @throws TypeError, RangeError  not a string of 1 to 512 bytes, or its first `}` does not close a hash tag
  */
 export function checkKey(key: unknown): string {
   const text = checkText("key", key, 1, 512);
@@ -135,7 +135,7 @@ function checkText(option: string, value: unknown, minBytes: number, maxBytes: n
       `${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got ${bytes}${bytes === value.length && value.length > maxBytes ? " or more" : ""}`,
     );
   }
-  // UTF-8 encodes every lone surrogate as the same three bytes, so two such names would be one lock.
+  // `Buffer` encodes every lone surrogate as the same three bytes, so two different names could be the same lock.
   if (/\p{Surrogate}/u.test(value)) {
     throw new RangeError(
       `${option} must be well-formed Unicode; got ${quote(value)}, which contains half of a surrogate pair`,
@@ -163,7 +163,7 @@ export function unknownOption(option: string, known: readonly string[]): TypeErr
   return new TypeError(`there is no option ${show(option)}; ${hint} options are ${known.join(", ")}`);
 }
 
-/** Returns the number of letters to insert, remove or replace to turn one string into the other (Levenshtein 1965). */
+/** Returns how many characters to insert, remove or replace to turn one string into the other (Levenshtein 1965). */
 function editsBetween(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let i = 0; i < one.length; i += 1) {

@@ -1,5 +1,5 @@
 /**
- * The lease, as its holder sees it. hold.ts keeps it alive.
+ * The public lease object. hold.ts keeps the lease alive.
  */
 import type { Forced, LossReason, OverReason } from "./error-messages.js";
 import { LeaseLostError } from "./errors.js";
@@ -8,11 +8,11 @@ import { checkLeaseMs } from "./options.js";
 import type { Grant, LockProtocol, NotHeld } from "./protocol.js";
 import type { Validity } from "./time.js";
 
-/** How a lease ended: it was released in time, or it had expired but no one else was granted the lock. */
+/** How a release ended: the lease was released in time, or it had expired but no one else was granted the lock. */
 export type ReleaseOutcome = "released" | "expired-unclaimed";
 
 /**
- * A lock held for a limited time. Only a lease can be extended or released.
+ * A lock held for a limited time. Extend and release the lock with the methods of this object.
  *
  * When the work is done, call `release` or dispose the lease. Until then, Holdfast renews it for as long as the process
  * runs, unless `renew` is false. If the process crashes, the server ends the lease after `leaseMs`.
@@ -57,7 +57,7 @@ export class Lease implements AsyncDisposable {
     return this.#holding.token;
   }
 
-  /** Owner id of the claim behind this lease. The server and `inspect` identify the holder by it. */
+  /** Owner id of the claim behind this lease. The server and `inspect` identify the holder by this id. */
   get owner(): string {
     return this.#holding.owner;
   }
@@ -67,13 +67,13 @@ export class Lease implements AsyncDisposable {
    * Unless the lock was force-released or the server lost the lease, the signal aborts before the server can grant the
    * lock to someone else.
    *
-   * If this process was paused, the signal cannot abort before the process runs again. If the host was suspended or its
-   * wall clock was set forward, the signal aborts at most 1 s after the process continues, plus any timer delay.
+   * If this process was paused, the signal cannot abort until the process resumes. If the host was suspended or its
+   * wall clock was set forward, the signal aborts at most 1 s after the process resumes, plus any timer delay.
    * `assertHeld` and `validForMs` are correct immediately. If the lease has expired, calling either of them aborts the
    * signal.
    *
-   * `release` does not abort the signal. If the error's `reason` is `closing`, the lease is not lost yet: this Holdfast
-   * is closing and waits up to its grace period for the work to end.
+   * `release` does not abort the signal. If the `reason` of the LeaseLostError is `closing`, the lease is not lost yet:
+   * this Holdfast is closing and waits up to its grace period for the work to end.
    */
   get signal(): AbortSignal {
     // The signal is created on demand because on some runtimes it costs more than the rest of an acquire.
@@ -85,9 +85,9 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * How long the holder may rely on the lease from now, in ms; 0 when it is over. Each call reads both the monotonic
-   * clock and the wall clock, and returns the smaller result. So it is correct even right after the process was paused,
-   * before any timer has run.
+   * How long the holder may rely on the lease from now, in ms; 0 when it is over. Each call reads the monotonic clock
+   * and the wall clock and uses the clock that leaves less time. The result is therefore correct even right after a
+   * process pause, before any timer has run.
    */
   validForMs(): number {
     return this.#over === undefined ? this.#holding.validForMs() : 0;
@@ -121,9 +121,9 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * Releases the lock and grants it to the next waiter. A second call returns the outcome of the first. If another
-   * caller in this process shares the claim and takes over, no request is sent. The outcome then only means that the
-   * lease was still valid as far as this process knows.
+   * Releases the lock and grants it to the next waiter, if any. A second call returns the outcome of the first. If
+   * another caller in this process shares the claim and takes over, no request is sent. The outcome then means only
+   * that this process still considered the lease valid.
    *
    * @returns `"released"`; or `"expired-unclaimed"` if the lease was over but the lock has not been granted to anyone
    *          since, so no harm was done
@@ -144,7 +144,8 @@ export class Lease implements AsyncDisposable {
    * Ends this lease in this process and returns it as plain JSON. Another process can continue it with
    * `holdfast.adopt`, with the same token. Until then the lease is not renewed.
    *
-   * `signal` does not abort, so stop the work first: the token stays the same, so fencing does not refuse late writes.
+   * `signal` does not abort, so stop the work first. Fencing does not refuse late writes, because the token stays the
+   * same.
    *
    * @throws LeaseLostError    the lease is over
    * @throws UnsupportedError  leases of this kind cannot move to another process
@@ -235,7 +236,7 @@ export interface Holding {
   readonly token: number;
   /** Time of the grant by this process's wall clock, in ms since 1970. */
   readonly heldSinceAtMs: number;
-  /** Length of the lease that a renewal asks for, in ms. */
+  /** Lease length that renewals request, in ms. */
   readonly leaseMs: number;
 
   /**
@@ -247,14 +248,14 @@ export interface Holding {
   /** How long the lock has been held, in ms. */
   heldMs(): number;
 
-  /** Renews the lease with another length in ms, which later renewals keep. @throws StoreError */
+  /** Renews the lease with a new length in ms, which later renewals also use. @throws StoreError */
   extend(leaseMs: number): Promise<"extended" | NotHeld>;
 
-  /** Releases the lock. @param isValid  whether `validForMs` was above 0 just now @throws StoreError */
+  /** Releases the lock. @param isValid  whether `validForMs` just returned more than 0 @throws StoreError */
   release(isValid?: boolean): Promise<Ended>;
 
   /**
-   * Ends the hold without a request and describes it, so that another process can continue it.
+   * Ends the hold without a request, and returns what another process needs to continue it.
    *
    * @throws UnsupportedError
    */
@@ -284,15 +285,15 @@ export interface ExportedLease {
   readonly owner: string;
   /** Fencing token of the lease. */
   readonly token: number;
-  /** Last token that the claim has reserved; absent if it equals `token`. */
+  /** Last token reserved for the claim; absent if it equals `token`. */
   readonly reservedTo?: number | undefined;
-  /** Length of the lease that renewals ask for, in ms. */
+  /** Lease length that renewals request, in ms. */
   readonly leaseMs: number;
   /** Whether the lease is renewed. */
   readonly renew: boolean;
   /** Remaining time of `maxHoldMs`, in ms; absent if there is no limit. */
   readonly maxHoldMs?: number | undefined;
-  /** Numbers of the permits held; absent for kinds that do not number their permits. */
+  /** Slot numbers of the held permits; absent for kinds that do not number their permits. */
   readonly slots?: readonly number[] | undefined;
   /** The `value` of a leader; absent for all other kinds. */
   readonly value?: string | undefined;
@@ -303,7 +304,7 @@ export interface ExportedLease {
 // --- A hold as plain JSON, for `holdfast.adopt` in another process.
 
 /**
- * Describes what another process needs to continue a hold.
+ * Returns the plain JSON that another process needs to continue a hold.
  *
  * @param exported  what `adopt` needs besides the name to find the same lock
  * @param token     token of the lease itself; the grant has the token that the server compares
@@ -337,12 +338,11 @@ export function describeExport(
  * failover may have lost it. In that case, this function renews the lease, which restores it if possible, and sends the
  * request once more.
  *
- * @param ask        sends the request; if sent twice, it counts once as long as the server knows the holder
+ * @param ask        sends the request, which must be idempotent as long as the server knows the holder
  * @param isRefused  whether a reply says that the lease is not held
- * @returns the last reply; if that is also a refusal, it has another cause, because the renewal showed that the lease
- *          is held
+ * @returns the last reply; a second refusal has another cause, because the renewal showed that the lease is held
  * @throws LeaseLostError  the lease is over and cannot be restored
- * @throws StoreError      from `ask`; or it is unknown whether the lease was restored, and nothing was done
+ * @throws StoreError      from `ask`; or from the renewal, in which case the request had no effect
  */
 export async function askAsHolder<Answer>(
   lease: Lease,

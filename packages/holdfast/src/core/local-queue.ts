@@ -15,8 +15,8 @@ import { type DeadlineEnd, now } from "./time.js";
 import { Waiter } from "./waiter.js";
 
 /**
- * Idle queues are kept for up to this many locks: creating and removing one per acquire costs more than the acquire
- * itself.
+ * Idle queues are kept for up to this many locks, because creating and removing a queue for each acquire costs more
+ * than the acquire itself.
  */
 const KEPT = 1_024;
 /**
@@ -29,7 +29,7 @@ const KEPT_OF_ONE = 4;
 export class LocalQueues {
   readonly #session: Session;
   /**
-   * The queues by the key of their lock. A lock has one queue unless its callers use different lease lengths or labels.
+   * The queues by the key of their lock. A lock has several queues only if its callers' options differ; see `suits`.
    */
   #byKey = new Map<string, readonly LocalQueue[]>();
   #tidyAt = KEPT;
@@ -67,14 +67,14 @@ function busyOf(queues: readonly LocalQueue[]): readonly LocalQueue[] {
  * next without a round trip.
  *
  * The claim is in the server's queue on behalf of all callers that wait here. When it is granted, the callers that were
- * already waiting form its batch: at most 32, 128 if many callers wait, or more with `retain`. They hold the lock one
- * after the other, each with its own token from the tokens that the grant reserves. Later callers wait for the next
- * claim, which joins the queue immediately. So other processes are served after one batch. A batch that takes too long
- * is stopped.
+ * already waiting form its batch: at most 32 callers, 128 if many wait, or more with `retain`. They hold the lock one
+ * after the other, each with its own token from those that the grant reserves. Later callers wait for the next claim,
+ * which joins the queue immediately. So other processes are served after one batch. A batch that takes too long is
+ * stopped.
  *
  * Invariants:
- * - A batch contains only callers that called before the server made the grant. So a token is never older than one that
- *   its caller may already know.
+ * - A batch contains only callers that called before the server made the grant. So no caller gets a token older than
+ *   one that it may already know.
  * - A lease begins only while the claim is valid.
  * - If callers wait and no claim is pending, a claim is requested for the first caller in line. That claim serves the
  *   caller even if the clocks jump.
@@ -90,9 +90,9 @@ export class LocalQueue {
   readonly #leaseMs: number;
   readonly #label: string;
   readonly #throughPause: boolean;
-  /** Callers that are not in a batch, first come, first served. */
+  /** Callers that are not in a batch, in the order in which they will be served. */
   #waiting: Caller[] = [];
-  /** Waiting callers that joined a claim of a paused lock, until it is known whether the lock is still paused. */
+  /** Waiting callers that joined the claim of a paused lock, until it is known whether the lock is still paused. */
   readonly #newcomers: Caller[] = [];
   #waiter: Waiter | undefined;
   /**
@@ -106,7 +106,7 @@ export class LocalQueue {
   /** Claim of the last grant. */
   #lastClaim: Claim | undefined;
   #isCrowd = false;
-  /** Options of the claims, without a deadline or signal: each caller gives up on its own. */
+  /** Options of this queue's claims. They have no deadline and no signal, because each caller gives up on its own. */
   #patient: ResolvedOptions | undefined;
 
   constructor(session: Session, name: string, { leaseMs, label, throughPause }: ResolvedOptions) {
@@ -148,14 +148,15 @@ export class LocalQueue {
       if (this.#newcomers.length === 1) void this.#refuseIfPaused();
     }
     // The first reply takes at most `commandTimeoutMs`. Until it arrives, only a deadline within that time needs a
-    // timer. So callers time out as they do without a local queue.
+    // timer. With this rule, callers time out as they do without a local queue.
     if (this.#waiter?.isAnswered === true) caller.deadline.start();
     else if (options.waitMs <= this.#session.commandTimeoutMs) caller.deadline.start(SHORTEST_CALL_MS);
   }
 
   /**
    * Refuses new callers if the lock is still paused. The pending claim keeps its place during a pause, but callers that
-   * come after the pause began have no place to keep. If the pause has ended since the last reply, they may stay.
+   * come after the pause began have no place to keep. If the pause has ended since the last reply, new callers may
+   * stay.
    *
    * Only one request runs at a time. Callers that come while it runs wait for the reply to the next request.
    */
@@ -174,9 +175,9 @@ export class LocalQueue {
   }
 
   /**
-   * Creates a claim and its waiter for all waiting callers. Returns undefined if a claim can no longer be created.
+   * Creates a claim and its waiter for all waiting callers. If that fails, rejects these callers and returns undefined.
    *
-   * @param keepsPlace  whether the callers were already waiting, so that a pause does not refuse them
+   * @param keepsPlace  whether the callers were already waiting; if so, a pause does not refuse them
    */
   #newWaiter(asker: Caller, keepsPlace = false): Waiter | undefined {
     const { protocol, options } = asker;
@@ -226,15 +227,15 @@ export class LocalQueue {
     this.#waiter = undefined;
     this.#waiting.unshift(...(this.#batch?.end() ?? []));
     const most = Math.min(granted.claim.amount, this.#waiting.length);
-    // Callers ahead of the one that requested the claim called even earlier.
+    // Callers ahead of `#asker` called even earlier, so the claim can serve them too.
     const asker = this.#asker === undefined ? -1 : this.#waiting.indexOf(this.#asker);
     let served = Math.min(asker + 1, most);
     while (served < most && this.#waiting[served]?.hadCalledBy(granted.setAt) === true) served += 1;
     this.#isCrowd = isCrowd(served, granted.claim.amount);
     const callers = this.#waiting.splice(0, served);
     this.#asker = undefined;
-    // This grant shows that the previous claim has ended. Its holder may not have noticed yet. When it does, its batch
-    // may return callers to this queue.
+    // This grant shows that the previous claim has ended. Notify its holder, which may not know yet. The notification
+    // may return callers of that holder's batch to this queue.
     if (this.#lastClaim !== undefined) this.#session.ended(this.#lastClaim);
     this.#retained = (protocol.retain as Retention | undefined)?.keep(
       this.#session,
@@ -246,7 +247,7 @@ export class LocalQueue {
     if (this.#serve(granted, callers)) {
       this.#lastClaim = granted.claim;
       // If the first reply was the grant, no deadline timer runs yet. The waiter no longer keeps the process alive, so
-      // the callers must.
+      // the deadlines of these callers must.
       for (const caller of callers) if (!caller.hasLeft) caller.deadline.stay();
     } else {
       // All callers that this grant could serve have left.
@@ -260,7 +261,7 @@ export class LocalQueue {
   #serve(granted: Granted, callers: readonly Caller[]): boolean {
     const [first] = callers;
     if (callers.length === 1 && first?.hasLeft === false) {
-      // With a single caller, a hold is enough: no batch is needed.
+      // A single caller needs only a hold, not a batch.
       this.#batch = undefined;
       serve(this.#session, granted, first, 0, now(this.#session.runtime), this.#retained);
       return true;
@@ -286,7 +287,7 @@ export class LocalQueue {
     }
   }
 
-  /** Handles one caller's deadline or abort. Only the last caller has something to undo on the server. */
+  /** Handles one caller's deadline or abort. Only the last caller to leave has something to undo on the server. */
   #leave(caller: Caller, end: DeadlineEnd): void {
     const { waiter, last } = this.#take(caller);
     if (end === "abort") {
@@ -301,7 +302,7 @@ export class LocalQueue {
   /**
    * Removes a caller from the queue.
    *
-   * @returns the waiter of its pending claim; the same waiter as `last` if no other caller needs it
+   * @returns `waiter`, the waiter of the pending claim; and `last`, the same waiter if no other caller needs it
    */
   #take(caller: Caller): { readonly waiter?: Waiter | undefined; readonly last?: Waiter | undefined } {
     caller.leave();
@@ -321,7 +322,7 @@ export class LocalQueue {
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     const asker = { owner: waiter?.owner, calledAtMs: deadline.startedAt.monotonicMs, timeoutMs };
     const { state } = await this.#session.inspections.inspect(protocol, asker);
-    // Without a pending claim the caller was in a batch, which is ahead of all claims in the queue.
+    // Without a pending claim, the caller was in a batch, which is ahead of all claims in the queue.
     return { state: waiter === undefined && state !== undefined ? { ...state, ahead: 0 } : state };
   }
 }

@@ -20,8 +20,8 @@ import type { LockProtocol } from "./protocol.js";
 import type { Session } from "./session.js";
 
 /**
- * Which holder to force-release, and the details to send to it. Identify the holder by `owner`, by `token`, or by both,
- * as `inspect` shows them.
+ * Which holder to take the lock from, and the details to send to that holder. Identify the holder by `owner`, by
+ * `token`, or by both, as `inspect` shows them.
  */
 export interface ForceReleaseOptions {
   /** Owner id of the holder. */
@@ -88,14 +88,14 @@ export class Lock<Held extends Lease = Lease> {
   /**
    * Waits until the lock is free, then acquires it.
    *
-   * Takes one round trip if the lock is free. Otherwise the caller joins the queue, and the server notifies it when it
-   * gets the lock.
+   * Takes one round trip if the lock is free. Otherwise, the caller joins the queue, and the server notifies it of the
+   * grant.
    *
    * @returns a lease whose token is higher than every earlier token for this name
    * @throws AcquireTimeoutError  the lock was not free within `waitMs`; nothing is held; the error names the holder if
    *                              known
    * @throws PausedError          the lock is paused; nothing is held; the error says who paused it, why and until when
-   * @throws StoreError           the server did not reply; anything that it granted is released or expires
+   * @throws StoreError           the server did not reply; any lock that it granted is released or expires
    * @throws EvictionError        the server may evict locks, and you did not allow that; nothing is held
    * @throws ClosedError          this Holdfast was closed
    * @throws TypeError, RangeError  an option is invalid; nothing was sent
@@ -114,8 +114,8 @@ export class Lock<Held extends Lease = Lease> {
   /**
    * Acquires the lock only if it is free now. Takes one round trip.
    *
-   * @returns a lease, or null if someone else holds the lock or is ahead in the queue
-   * @throws StoreError   the server did not reply; anything that it granted is released or expires
+   * @returns a lease, or null if the lock is taken or paused, or someone else is ahead in the queue
+   * @throws StoreError   the server did not reply; any lock that it granted is released or expires
    * @throws EvictionError  the server may evict locks, and you did not allow that; nothing is held
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  an option is invalid; nothing was sent
@@ -131,7 +131,7 @@ export class Lock<Held extends Lease = Lease> {
    * @returns what `work` returned
    * @throws what `work` threw; this takes precedence over the errors below
    * @throws LeaseLostError  `work` ended after its lease; it may have overlapped with another holder's work
-   * @throws the errors of `acquire`; then `work` was not called
+   * @throws the errors of `acquire`; in that case, `work` was not called
    */
   async run<Result>(work: (lease: Held) => Result | Promise<Result>, options: RunOptions = NONE): Promise<Result> {
     return run(this.session, work, options, (given) => this.acquire(given));
@@ -147,14 +147,14 @@ export class Lock<Held extends Lease = Lease> {
   }
 
   /**
-   * Force-releases the lock from a specific holder, identified as `inspect` shows it. Meant for operators, not for
+   * Takes the lock from a specific holder, identified by the values that `inspect` shows. Meant for operators, not for
    * programs.
    *
    * The next waiter gets the lock immediately. If the holder can be reached, its signal aborts immediately, and its
    * error carries `by` and `reason`, at most 256 bytes each. This method does not end a pause; use `resume` for that.
    *
-   * @returns false if the lock is free or someone else holds it now; then nothing was done. A caller that shares the
-   *          holder's claim (see `fairness`) and has taken it over counts as the same holder.
+   * @returns false if the lock is free or someone else holds it now; in that case, nothing was done. A caller that
+   *          shares the holder's claim (see `fairness`) and has taken it over counts as the same holder.
    * @throws StoreError  the outcome is unknown
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  neither `owner` nor `token` was given, or a value is invalid
@@ -176,12 +176,9 @@ export class Lock<Held extends Lease = Lease> {
     const whom = { owner, token, note: forcedNote(forced) };
     const isReleased = await this.protocol.forceRelease(whom, this.session.commandTimeoutMs);
     if (!isReleased && reconnects !== this.session.commandReconnects) {
-      // After a reconnect the client may have sent the request twice. In that case, this may be the reply to the second
-      // copy.
-      throw unknownOutcome(
-        this.name,
-        "the connection was lost, and an earlier copy of the request may have released it",
-      );
+      // After a reconnect, the client may have sent the request twice. In that case, this may be the reply to the
+      // second copy.
+      throw unknownOutcome(this.name, "the connection was lost, and an earlier copy of the request may have run");
     }
     if (isReleased && channels.forced.hasSubscribers) {
       const { clientId } = this.session;

@@ -1,5 +1,5 @@
 /**
- * The options of acquires, their defaults and their checks. Holdfast rejects an invalid value and never corrects it.
+ * Acquire options, their defaults and their checks. Holdfast rejects invalid values and never corrects them.
  */
 import { checkLabel, show, unknownOption } from "./keys.js";
 
@@ -16,8 +16,8 @@ export interface TryAcquireOptions {
   readonly leaseMs?: number | undefined;
 
   /**
-   * Whether Holdfast renews the lease every third of `leaseMs` while it is held. With false, the lease ends
-   * `leaseMs` after the grant, unless you call `extend`.
+   * Whether Holdfast renews the lease every third of `leaseMs` while it is held. If false, the lease ends `leaseMs`
+   * after the grant, unless you call `extend`.
    * @default true
    */
   readonly renew?: boolean | undefined;
@@ -42,25 +42,27 @@ export interface AcquireOptions extends TryAcquireOptions {
    */
   readonly waitMs?: number | undefined;
 
-  /** Aborting the signal ends the wait: the call rejects with the signal's reason. It never releases a held lock. */
+  /**
+   * Aborting the signal ends the wait: the call rejects with the signal's reason. An abort never releases a held lock.
+   */
   readonly signal?: AbortSignal | undefined;
 
   /**
    * The order in which callers are served. For mutexes and reentrant mutexes only; all other kinds are strict.
    *
    * - `"strict"`: first come, first served across all processes
-   * - `"cohort"`: callers of one process with the same `leaseMs` and `label` share one place in the queue. When its
+   * - `"cohort"`: callers of one process with the same `leaseMs` and `label` share one place in the queue. When their
    *   turn comes, they hold the lock one after the other without round trips. A turn serves at most 32 callers, or 128
    *   if many are waiting, and lasts at most 20 ms. Then the next process is served. This is faster under load.
    *
-   * In both modes every waiter in the queue is served eventually. A client that cannot subscribe has no place in the
-   * queue, and may wait without limit on a busy lock.
+   * In both modes, every waiter in the queue is served eventually. A client that cannot subscribe has no place in the
+   * queue, and may wait indefinitely for a busy lock.
    * @default "cohort"
    */
   readonly fairness?: Fairness | undefined;
 
   /**
-   * Whether to wait while the lock is paused, for at most `waitMs`. With false, the call rejects with PausedError
+   * Whether to wait while the lock is paused, for at most `waitMs`. If false, the call rejects with PausedError
    * immediately, because a pause may last for days. Callers that queued before the pause keep their places in any case.
    * @default false
    */
@@ -125,7 +127,7 @@ export type ResolvedOptions = typeof DEFAULTS & {
 };
 
 const LEASE_MIN_MS = 100;
-/** A lease of more than a year is a leak. The limit also keeps the expiry in the range that the server accepts. */
+/** Longest lease: one year. The limit catches mistakes, and keeps the expiry in the range that the server accepts. */
 const LEASE_MAX_MS = 31_536_000_000;
 
 const CHECKS: Readonly<Record<string, (value: unknown) => void>> = {
@@ -154,7 +156,7 @@ const CHECKS: Readonly<Record<string, (value: unknown) => void>> = {
 /** Names of the options of `acquire` that `createHoldfast` accepts as defaults. */
 export const DEFAULTABLE: readonly string[] = Object.keys(DEFAULTS);
 
-/** Names of the options of every `acquire`. */
+/** Names of the options that every `acquire` accepts. */
 export const ACQUIRE_OPTIONS: readonly string[] = Object.keys(CHECKS).filter((option) => !RUN_OPTIONS.includes(option));
 
 /**
@@ -195,7 +197,7 @@ export function checkLeaseMs(leaseMs: unknown): void {
   checkWhole("leaseMs", leaseMs, LEASE_MIN_MS, LEASE_MAX_MS);
 }
 
-/** Checks an option that has only a few values. @throws TypeError  `value` is not one of them */
+/** Checks an option that accepts only a few values. @throws TypeError  `value` is not one of them */
 export function checkOneOf(option: string, value: unknown, ...values: readonly unknown[]): void {
   if (values.includes(value)) return;
   const others = values.map(show);
@@ -206,7 +208,7 @@ export function checkOneOf(option: string, value: unknown, ...values: readonly u
 /**
  * Checks a whole number.
  *
- * @param or  text in the error message about other valid values
+ * @param or  text for the error message that names other valid values
  * @throws TypeError, RangeError  not a whole number from `min` to `max`
  */
 export function checkWhole(option: string, value: unknown, min: number, max: number, or = ""): void {
@@ -238,7 +240,7 @@ const natives = new WeakMap<AbortSignal, AbortSignal>();
 
 /**
  * Returns the signal if it is an AbortSignal of this realm. Otherwise, returns an AbortSignal of this realm that aborts
- * with it.
+ * when the given signal does.
  */
 export function nativeSignal(signal: AbortSignal): AbortSignal {
   if (signal instanceof AbortSignal) return signal;
@@ -267,7 +269,7 @@ const shared = new WeakMap<AbortSignal, Shared>();
  * @returns a function that removes the callback; calling it again does nothing
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
-  // A new function, so that the same callback can be registered twice.
+  // A new function, because a set would store the same callback only once.
   const entry = (): void => callback();
   const { callbacks } = shared.get(signal) ?? listenTo(signal);
   callbacks.add(entry);

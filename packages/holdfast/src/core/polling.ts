@@ -1,5 +1,5 @@
 /**
- * Schedules the requests of a waiter, and tracks which of its requests may have run without a reply.
+ * Schedules the requests of a waiter, and tracks whether a request without a reply may have run.
  */
 
 import { asUncertain, StoreError } from "./errors.js";
@@ -16,17 +16,17 @@ export const SHORTEST_CALL_MS = 200;
  */
 const AFTER_LEASE_MS = 5;
 /**
- * Interval between requests to a server that does not grant yet, in ms. The waiter keeps asking because another server
- * may take over.
+ * Longest interval between requests to a server that grants nothing yet, in ms. The waiter keeps asking because another
+ * server may take over.
  */
 const QUIET_MS = 5_000;
-/** Shortest polling delay, in ms. Jitter subtracts up to half, so a waiter asks after 10 ms at the earliest. */
+/** First polling delay, in ms. Jitter subtracts up to half, so a waiter asks after 10 ms at the earliest. */
 const POLL_MIN_MS = 20;
 const POLL_MAX_MS = 500;
 
 /**
- * Schedules the next request of a waiter. A waiter in the queue asks again, in case a message was lost, when the
- * current lease must be over and at least every 3 s. A waiter that cannot queue, or gets no messages, asks with growing
+ * Schedules the next request of a waiter. A waiter in the queue asks again when the current lease must be over, and at
+ * least every 3 s in case a message was lost. A waiter that cannot queue, or gets no messages, asks with growing
  * delays.
  *
  * It has one timer, which keeps the process alive.
@@ -47,7 +47,7 @@ export class Polling {
    * Schedules the next request of a waiter in the queue.
    *
    * @param restMs  remaining time of the current lease, in ms; negative if it has no end
-   * @param mostMs  longest delay, in ms, without jitter
+   * @param mostMs  longest delay, in ms, before jitter is added
    */
   queued(restMs: number, mostMs: number): void {
     const jitterMs = this.#runtime.random() * 20;
@@ -69,7 +69,7 @@ export class Polling {
     this.in(Math.min(restMs, QUIET_MS) + this.#runtime.random() * 20);
   }
 
-  /** Schedules the next request in `delayMs`, and cancels the one scheduled before. */
+  /** Schedules the next request in `delayMs`, and cancels any request that was already scheduled. */
   in(delayMs: number): void {
     this.#timer?.cancel();
     this.#timer = this.#runtime.startTimer(this.#ask, delayMs, true);
@@ -82,7 +82,7 @@ export class Polling {
 }
 
 /**
- * Tracks failed requests of one claim: whether any of them may have run, and how long the server has not replied.
+ * Tracks failed requests of one claim: whether any of them may have run, and how long the server has failed to reply.
  */
 export class UncertainReply {
   /** True if a failed request may have queued or granted this claim on the server. */
@@ -110,15 +110,15 @@ export class UncertainReply {
     this.#last = error;
   }
 
-  /** Returns how long the server has not replied, in ms; 0 at the first failure. */
+  /** Returns how long the server has failed to reply, in ms; 0 at the first failure. */
   failingMs(nowMs: number): number {
     this.#failingSinceMs ??= nowMs;
     return nowMs - this.#failingSinceMs;
   }
 
   /**
-   * Returns the error for the caller. It is marked as uncertain if the claim is in the queue or any earlier request may
-   * have run, even if the last one certainly has not.
+   * Returns the error for the caller. The error is marked as uncertain if the claim is in the queue or an earlier
+   * request may have run, even if the last request certainly has not.
    */
   errorFor(error: unknown, isQueued: boolean, lockName: string): unknown {
     const isInDoubt = this.isUncertain || isQueued;

@@ -20,11 +20,11 @@ import type { Moment } from "./time.js";
  */
 export interface Claim {
   /**
-   * `<clientId>/<number>/<leaseMs>/<amount>`, then `/<label>;<handOffMs>` if the claim has `handOffMs`, or only
-   * `/<label>` if it has a label. The label is percent-encoded. Each claim has its own owner id.
+   * `<clientId>/<number>/<leaseMs>/<amount>`, followed by `/<label>;<handOffMs>` if the claim has `handOffMs`, or else
+   * by `/<label>` if it has a label. The label is percent-encoded. Each claim has its own owner id.
    */
   readonly owner: string;
-  /** Number of the claim, unique within its client. Messages identify the claim by it. */
+  /** Number of the claim, unique within its client. Messages identify the claim by this number. */
   readonly number: number;
   /** Length of the lease that the server grants, in ms. */
   readonly leaseMs: number;
@@ -50,21 +50,21 @@ export interface Grant {
 }
 
 /**
- * The reply to an acquire request: granted; or not granted, with ("waiting") or without ("refused") a place in the
- * queue.
+ * The reply to an acquire request. Both "waiting" and "refused" mean that the lock was not granted; only a "waiting"
+ * claim has a place in the queue.
  */
 export type AcquireReply =
   | { readonly outcome: "granted"; readonly token: number; readonly slots?: readonly number[] }
   | {
       readonly outcome: "waiting" | "refused";
       /**
-       * How long the current lease can last, or the pause if there is no lease, in ms from the reply; -1 if it has no
-       * end.
+       * Longest time that the current lease (or the pause, if there is no lease) can last after the reply, in ms; -1 if
+       * it has no end.
        */
       readonly restMs: number;
       /** Server time of the reply, in µs since 1970. */
       readonly nowUs: number;
-      /** The stored string of the pause that prevents the grant, if there is one. */
+      /** Contains the stored string of the pause that prevents the grant; absent or empty if there is none. */
       readonly pauses?: readonly string[] | undefined;
     };
 
@@ -77,7 +77,7 @@ export type AcquireReply =
  */
 export type NotHeld = "unclaimed" | "claimed" | "forgotten";
 
-/** The protocol of something whose state can be inspected. */
+/** The protocol of a lock, or of anything else whose state can be inspected. */
 export interface InspectProtocol {
   /** Kind of the lock, such as `mutex`. */
   readonly kind: string;
@@ -86,8 +86,8 @@ export interface InspectProtocol {
   /** The side of a read-write lock; undefined for other kinds. */
   readonly mode?: "read" | "write" | undefined;
   /**
-   * The main key on the server. Callers with the same kind, mode, name and key share inspections; without a key, none
-   * do.
+   * The main key on the server. Callers with the same kind, mode, name and key share inspections. Without a key,
+   * inspections are not shared.
    */
   readonly key?: string | undefined;
 
@@ -95,9 +95,9 @@ export interface InspectProtocol {
   inspect(owner: string | undefined, timeoutMs: number): Promise<State>;
 }
 
-/** The protocol of something that claims can wait for in a queue on the server. */
+/** The protocol of a lock, or of anything else that has a queue of claims on the server. */
 export interface WaitProtocol extends InspectProtocol {
-  /** True if claims wait for an event: a grant begins no lease, so a reply cannot come too late. */
+  /** True if claims wait for an event. A grant then begins no lease, so a reply cannot come too late. */
   readonly holdsNothing?: true | undefined;
 
   /**
@@ -107,7 +107,7 @@ export interface WaitProtocol extends InspectProtocol {
   readonly asksAgain?: true | undefined;
 
   /**
-   * True if a place in the queue blocks other waiters even after its client is gone. Then the cleanup of a claim
+   * True if a place in the queue blocks other waiters even after its client is gone. If so, the cleanup of a claim
    * repeats `leave` for as long as a request may be under way, even if the lease is shorter.
    */
   readonly keepsPlaces?: true | undefined;
@@ -134,18 +134,18 @@ export interface WaitProtocol extends InspectProtocol {
   acquire(claim: Claim, enqueue: boolean, timeoutMs: number, throughPause?: boolean): Promise<AcquireReply>;
 
   /**
-   * Confirms a grant by renewing its lease. `granted.token` is the first of the reserved tokens. Present only on stores
-   * where a grant counts only after this confirmation.
+   * Confirms a grant by renewing its lease. `granted.token` is the first of the reserved tokens. Set only for stores
+   * where a grant does not count until it is confirmed.
    */
   readonly confirm?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
 
   /**
-   * Confirms a grant by message. Without the confirmation, the grant lasts only for `Claim.handOffMs`. Absent for kinds
-   * that are never granted by message.
+   * Confirms a grant that came by message. Without the confirmation, the grant lasts only for `Claim.handOffMs`. Absent
+   * for kinds that are never granted by message.
    */
   readonly confirmHandOff?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
 
-  /** True if a grant by message is confirmed before the caller gets it, even if the last hold was short. */
+  /** True if a grant that came by message is confirmed before the caller gets it, even if the last hold was short. */
   readonly confirmsFirst?: true | undefined;
 
   /** Removes the claim from the queue. If it was granted in the meantime, passes the grant on. */
@@ -162,13 +162,13 @@ export interface LockProtocol extends WaitProtocol {
 
   /**
    * The main key on the server. Two locks that exclude each other have the same key, whatever their kinds. Several
-   * locks are acquired in the order of their keys, because all processes must use the same order.
+   * locks are acquired in key order, because all processes must use the same order.
    */
   readonly key: string;
 
   /**
-   * How claims of this lock are retained after their last release: a `Retention` of core/retention.ts. The type here is
-   * `object`, because that file imports this one. Absent if claims are not retained.
+   * How claims of this lock are retained after their last release: a `Retention` from core/retention.ts. The type here
+   * is `object`, because that file imports this one. Absent if claims are not retained.
    */
   readonly retain?: object | undefined;
 
@@ -226,13 +226,13 @@ export interface LockProtocol extends WaitProtocol {
   forceRelease(whose: ForcedRelease, timeoutMs: number): Promise<boolean>;
 }
 
-/** The hold that a forced release ends, named by owner, token, or both. */
+/** The hold that a forced release ends, identified by owner, token, or both. */
 export interface ForcedRelease {
   /** Owner id of the hold. */
   readonly owner?: string | undefined;
   /** Fencing token of the hold. */
   readonly token?: number | undefined;
-  /** End of the message to the holder, from `forcedNote` in `core/inbox.ts`. Absent or empty for none. */
+  /** End of the message to the holder, as returned by `forcedNote` in `core/inbox.ts`. Absent or empty for none. */
   readonly note?: string | undefined;
 }
 
@@ -243,7 +243,7 @@ export interface State {
   readonly token: number | undefined;
   /** Number of claims in the queue. */
   readonly waiterCount: number;
-  /** Owners of the first waiters, next one first. */
+  /** Owner ids of the first waiters, in queue order. */
   readonly waiters: readonly string[];
   /** Number of waiters before the claim in question; undefined if it is not known. */
   readonly ahead: number | undefined;
@@ -252,8 +252,8 @@ export interface State {
   /** The pause of the lock, which prevents all grants; absent if there is none. */
   readonly pause?: Pause | undefined;
   /**
-   * With several independent servers: on how many of them the holder has the lock, and how many replied. Absent without
-   * a holder.
+   * The number of servers on which the holder has the lock, and the number that replied. Set only if there are several
+   * independent servers and a holder.
    */
   readonly votes?: { readonly holding: number; readonly answered: number };
 }
@@ -291,7 +291,7 @@ export interface ClaimFacts {
 
 /**
  * A claim of this process. Its owner id contains all that a hand-off and an operator need, so neither has to read
- * another key. The id is built on demand to save memory. Only leases that are renewed in bulk keep it.
+ * another key. The id is built on demand to save memory. It is kept only for leases that are renewed in bulk.
  */
 export class OwnClaim implements Claim {
   readonly number: number;
@@ -329,10 +329,10 @@ export function parseOwner(
   return { clientId, amount: Number(amount), label: label === "" ? undefined : decodeWords(label) };
 }
 
-/** Stands for "no end" in the stored string of a pause, in ms since 1970, because the string must contain a number. */
+/** End time of a pause that has no end, in ms since 1970. The stored string of a pause must contain a number. */
 export const NEVER_MS = 9_000_000_000_000;
 
-/** Parses the stored string of a pause. Returns undefined if it is not one. */
+/** Parses the stored string of a pause. Returns undefined if the string has another format. */
 export function parsePause(owner: string): Pause | undefined {
   const match = /^pause\/(\d+)\/(\d+)\/\d+\/[^/]*\/([^/]*)\/([^/]*)$/.exec(owner);
   if (match === null) return undefined;
@@ -341,7 +341,7 @@ export function parsePause(owner: string): Pause | undefined {
   return { by: decodeWords(by), label: decodeWords(label), sinceAtMs: Number(since), untilAtMs, owner };
 }
 
-/** Decodes percent-encoded text from owner ids and messages. Returns text that is not validly encoded unchanged. */
+/** Decodes percent-encoded text from owner ids and messages. If the encoding is invalid, returns the text unchanged. */
 export function decodeWords(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -383,8 +383,8 @@ export interface Granted extends Grant {
 }
 
 /**
- * The value of `Granted.mayStillRun` for a claim whose requests were each sent only once and all have a reply. All such
- * claims share this function, so that most holds need not keep their waiter.
+ * The value of `Granted.mayStillRun` for a claim if each of its requests was sent once and has a reply. All such claims
+ * share this function, so most holds need not keep their waiter in memory.
  */
 export const NOTHING_RUNS = (): boolean => false;
 
@@ -402,7 +402,7 @@ export interface TimedOut {
 export interface WaitEnds {
   /** The first reply was not a grant, or the first request failed, so the caller waits. */
   readonly waiting?: (() => void) | undefined;
-  /** Called in the same turn in which the grant arrives, so that a message that follows it finds the holder. */
+  /** Called in the same turn in which the grant arrives, so that a later message finds the holder. */
   readonly granted: (granted: Granted) => void;
   /** The wait ended without a grant because `waitMs` passed. */
   readonly timedOut: (end: TimedOut) => void;

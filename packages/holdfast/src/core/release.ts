@@ -18,13 +18,15 @@ export interface Given {
   /** The claim, with the longest lease that it ever had. */
   readonly claim: Claim;
   /**
-   * Whether the claim was granted by the reply to its only request, so that no copy of that request can grant it again,
-   * and the lock was not contended before.
+   * Whether the lock was not contended before, and the claim was granted by the reply to its only request. If so, no
+   * copy of that request can grant the claim again.
    */
   readonly isPlain: boolean;
-  /** Returns whether a request of the claim may still be under way. Its effect must be undone when it arrives. */
+  /**
+   * Returns whether a request of the claim may still be under way. If so, its effect must be undone when it arrives.
+   */
   readonly mayStillRun: () => boolean;
-  /** Restores a valid lease on a server that lost it in a failover. Resolves to whether it did. @throws StoreError */
+  /** Restores a valid lease on a server that lost it in a failover. Resolves to true if it did. @throws StoreError */
   readonly reclaim: () => Promise<boolean>;
 }
 
@@ -69,7 +71,7 @@ export async function giveBack({
       // stalled.
       const leftMs = Math.ceil(Math.max(commandTimeoutMs / 10, commandTimeoutMs + sentAtMs - runtime.monotonicMs()));
       let ended = await protocol.release(grant, leftMs, mayHaveRun);
-      // If the lease can be restored, no other claim was granted in between. So release it again.
+      // If the lease can be restored, no other claim was granted in between, so release the lease again.
       if (ended !== "released" && !isRetry && !isPutBack && (await isReclaimed(reclaim))) {
         isPutBack = true;
         ended = await protocol.release(grant, commandTimeoutMs);
@@ -88,7 +90,7 @@ export async function giveBack({
 }
 
 /**
- * Returns whether the lease was restored. A missing reply counts as no: the reply to the release stays valid, and
+ * Returns whether the lease was restored. A missing reply counts as false: the reply to the release stays valid, and
  * `mayStillRun` causes a cleanup in case the request restores the lease later.
  */
 async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
@@ -113,7 +115,7 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
     const outcome = await insist(session, () => protocol.extend(grant, grant.claim.leaseMs, commandTimeoutMs));
     return outcome === "extended" ? "released" : outcome;
   } finally {
-    // Clean up, because no caller uses a hold that the server may still have for this claim.
+    // No caller uses a hold that the server may still have for this claim.
     await cleanUp(session, protocol, claim, mayStillRun());
   }
 }
@@ -121,9 +123,9 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
 // --- Cleanup: ends a claim for good, even if it is unknown what the server has done for it.
 //
 // A request whose reply was lost may still be on its way, and may queue or acquire when it arrives. So while such a
-// request exists, the cleanup repeats `leave` until the lease that the request could begin is over, for at most a
-// minute. If the server never replies, it continues for at least a minute. If a place in the queue remains after that
-// and is granted, the session passes the grant on (`Session.remember`).
+// request may exist, the cleanup repeats `leave` until any lease that the request could begin is over, but for at most
+// a minute. If the server never replies, the cleanup continues for at least a minute. If a place in the queue remains
+// after that and is granted, the session passes the grant on (`Session.remember`).
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
@@ -192,7 +194,7 @@ class Cleanup implements Occupant {
       await this.#session.cleanups.send(this.#lock, () => this.#protocol.leave(this.#claim, timeoutMs));
       this.#isAnswered = true;
     } catch (error) {
-      // Without a reply the claim may still be in the queue, or hold the lock.
+      // Without a reply, the claim may still be in the queue, or hold the lock.
       isAnswered = false;
       this.#isUncertain = true;
       this.#isHopeless = error instanceof StoreError && !error.transient;
@@ -225,7 +227,7 @@ class Cleanup implements Occupant {
     if (this.#isOver) return;
     const passedMs = this.#session.runtime.monotonicMs() - this.#startedAtMs;
     const { leaseMs } = this.#claim;
-    // Without any reply the claim may still be in the queue, and a place in the queue does not expire with the lease.
+    // Without any reply, the claim may still be in the queue, and a place in the queue does not expire with the lease.
     const isSettled = this.#isAnswered || this.#isHopeless;
     const enoughMs =
       isSettled && this.#protocol.keepsPlaces !== true

@@ -21,7 +21,7 @@ export function answerInMs(leaseMs: number, commandTimeoutMs: number): number {
 
 /**
  * Schedules the renewals of one lease: after a third of its length, or soon after a failure, with growing delays. It
- * has no timer; its user asks when a renewal is due.
+ * has no timer; `dueInMs` says when the next renewal is due.
  */
 export class RenewalSchedule {
   readonly #runtime: Runtime;
@@ -29,8 +29,8 @@ export class RenewalSchedule {
   #retryMs = RETRY_MIN_MS;
   #isUnderWay = false;
   /**
-   * Whether a renewal was requested while another was under way. The server may have answered that one before the
-   * reason for the new one arose.
+   * Whether a renewal was requested while another was under way. The server may have answered the earlier one
+   * before the reason for the later one arose.
    */
   #isDueAgain = false;
 
@@ -79,7 +79,7 @@ export class RenewalSchedule {
   }
 
   /**
-   * Makes the next renewal due immediately, if the last one failed or `isUrgent`. Called after a reconnect, for
+   * Makes the next renewal due immediately if the last one failed or `isUrgent` is true. Called after a reconnect, for
    * example.
    *
    * @returns whether it was made due
@@ -111,13 +111,13 @@ export function publishRenew(
 /** Maximum number of leases per request. The limit keeps other clients from waiting long for the server. */
 const MOST = 128;
 /**
- * Number of concurrent requests. The limit leaves room for other requests in between. It grows if so many leases wait
- * that the renewals would take too long.
+ * Number of concurrent requests. The limit leaves room for other requests in between. More are allowed if so many
+ * leases wait that the renewals would take too long.
  */
 const AT_A_TIME = 4;
 /**
- * Number of round trips in which all waiting leases are renewed. If round trips are so slow that a lease waits too
- * long, it is renewed by its own request.
+ * Number of round trips within which all waiting leases should be renewed. If round trips are so slow that a lease
+ * waits too long, it is renewed by its own request.
  */
 const ROUND_TRIPS = 8;
 
@@ -145,8 +145,8 @@ export interface Renewable {
 interface Batch {
   readonly leases: Renewable[];
   /**
-   * Time on the monotonic clock when one of the leases has waited for a sixth of its length. At that time, two separate
-   * requests are still possible.
+   * Time on the monotonic clock at which the first of the leases has waited for a sixth of its length. Two separate
+   * requests are still possible after that.
    */
   lateAtMs: number;
 }
@@ -154,11 +154,11 @@ interface Batch {
 /**
  * Renews many leases with few requests.
  *
- * Most processes hold a few leases, and renew each with its own request when a third of it is over. With thousands of
- * leases that is expensive: for 100,000 leases of 30 s, a request, a timer and a reply per lease use more than half a
- * core (bench/docs/benchmarks.md). So the watchdog, which runs once a second anyway, collects the leases that are
- * due soon. A lease that the bulk request does not renew is renewed by its own request. So no lease is declared
- * lost here.
+ * Most processes hold a few leases, and renew each with its own request when a third of its length has passed. With
+ * thousands of leases that is expensive: for 100,000 leases of 30 s, a request, a timer and a reply per lease use more
+ * than half a core (bench/docs/benchmarks.md). So the watchdog, which runs once a second anyway, collects the leases
+ * that are due soon. A lease that the bulk request does not renew is renewed by its own request. So this class never
+ * declares a lease lost.
  *
  * Each session has one instance.
  */
@@ -230,7 +230,7 @@ export class BulkRenewal {
       for (const lease of needed) lease.open();
       return;
     }
-    // A holder may change the length while the request is under way.
+    // Copies the lengths, because a holder may change one while the request is under way.
     const lengthsMs = needed.map(({ leaseMs }) => leaseMs);
     const sentAt = now(this.#runtime);
     try {

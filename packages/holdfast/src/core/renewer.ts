@@ -16,9 +16,7 @@ import { CHECK_MS, confirmAtMs, type Unconfirmed, type Watched } from "./watchdo
  * runs late.
  */
 const NEAR_MS = 2 * CHECK_MS;
-/**
- * How early a lease may be renewed in bulk, in ms, so that the nearest check of the watchdog renews it.
- */
+/** How early a lease may be renewed in bulk, in ms, so that the nearest check of the watchdog renews it. */
 const EARLY_MS = CHECK_MS / 2;
 /** Shortest lease that is renewed in bulk, in ms. */
 const BULK_LEASE_MS = 15_000;
@@ -33,13 +31,13 @@ export interface HoldOptions {
 
 /** The first lease of a hold. */
 export interface FirstLease {
-  /** Length of the lease that renewals ask for, in ms. */
+  /** Lease length that renewals request, in ms. */
   readonly leaseMs: number;
   /** The earliest moment at which the server could have begun the lease. */
   readonly setAt: Moment;
   /** How long the lease lasts unless it is confirmed, in ms; see `Granted.provisionalMs`. */
   readonly provisionalMs: number | undefined;
-  /** Whether the batch of the hold confirms the claim when the confirmation is due. */
+  /** Whether the hold's batch confirms the claim when the confirmation is due. */
   readonly isWatched: boolean;
   /** When the hold began, if the clocks were just read; see `HoldFacts.heldFrom`. */
   readonly heldFrom: Moment | undefined;
@@ -50,7 +48,7 @@ export interface RenewedHold {
   /** The current grant on the server. */
   readonly grant: Grant;
   readonly lockName: string;
-  /** Length of the lease that renewals ask for, in ms. */
+  /** Lease length that renewals request, in ms. */
   readonly leaseMs: number;
   readonly owner: string;
   readonly token: number;
@@ -85,7 +83,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   #mayBePutBack = false;
   /** Length of a grant that is not confirmed yet, in ms; undefined once it is confirmed. See docs/adr/130. */
   #provisionalMs: number | undefined;
-  /** When the grant must be confirmed; see `Unconfirmed`. Infinity if it needs no confirmation besides renewals. */
+  /** When the grant must be confirmed; see `Unconfirmed`. Infinity if no separate confirmation is needed. */
   readonly confirmAtMs: number;
 
   /** 0 after each change of the schedule; see `Watched`. */
@@ -211,10 +209,10 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#session.watchdog.leave(this.#kept.grant.claim.number, this);
   }
 
-  /** Called after a reconnect: a renewal that failed in the meantime is due now. */
+  /** Called after a reconnect. Makes a renewal that failed in the meantime due immediately. */
   renewNow(connection: "commands" | "inbox"): void {
     if (!this.#isKept) return;
-    // Another server may have taken over and lost the lease. The renewal restores it.
+    // Another server may have taken over and lost the lease. A renewal restores it.
     const mayHaveLost = connection === "commands" && this.#protocol.reclaim !== undefined;
     this.quietUntilMs = 0;
     if (this.#renewal.renewNow(mayHaveLost)) this.#arm();
@@ -256,8 +254,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   }
 
   /**
-   * Restores the lease on a server that lost it in a failover, but only while it is valid: later, other claims may have
-   * been granted.
+   * Restores the lease on a server that lost it in a failover. Does so only while the lease is valid, because other
+   * claims may be granted after that.
    *
    * @param leaseMs    length of the restored lease, in ms
    * @param timeoutMs  timeout of the request, in ms
@@ -343,7 +341,9 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#arm();
   }
 
-  /** @param isWanted  returns whether the hold still needs the lease, so that it is restored if the server lost it */
+  /**
+   * @param isWanted  returns whether the hold still needs the lease; if so, a lease that the server lost is restored
+   */
   async #extend(leaseMs: number, timeoutMs: number, isWanted: () => boolean): Promise<"extended" | NotHeld> {
     const sentAt = now(this.#session.runtime);
     this.validity.asked(leaseMs);
@@ -354,11 +354,11 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
   }
 
   /**
-   * Handles a reply that says that the claim does not hold the lock. Never reports a forced release, because that has
-   * its own message.
+   * Handles a reply that says that the claim does not hold the lock. Never reports a forced release, because the server
+   * sends a separate message for it.
    */
   #refused(): void {
-    // A later hold may use the same claim, so it must check its lease too.
+    // A later hold may use the same claim, so make it check its lease too.
     if (this.#isOver) this.#session.recheckClaim(this.#kept.grant.claim);
     else this.#kept.lose(this.validity.leftMs() <= 0 ? "expired" : "server-lost");
   }

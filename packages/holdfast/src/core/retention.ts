@@ -1,6 +1,6 @@
 /**
- * What a lock needs to retain its claims. The implementation is in `holdfast/retain`, so that programs that do not use
- * it do not load it.
+ * The interface through which a lock retains its claims. The implementation is in `holdfast/retain`, so that programs
+ * without retention do not load it.
  */
 import type { Caller } from "./batch.js";
 import type { SharedClaim } from "./hold.js";

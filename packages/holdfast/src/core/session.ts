@@ -21,21 +21,24 @@ export interface Occupant extends Recipient, Closable {
    * Called after the inbox or the command connection reconnects: messages or replies may be lost, so ask the server.
    */
   reconnected(connection: "commands" | "inbox"): void;
-  /** Called when the client has subscribed to its own channel. Earlier messages, such as a forced release, are lost. */
+  /**
+   * Called when the client has subscribed to its own channel. Messages sent before that, such as the notice of a forced
+   * release, are lost.
+   */
   listening?(): void;
   /** Called when a reply shows that the server has ended the claim. A message that says why may still follow. */
   ended?(): void;
 }
 
-/** Interval between re-checks of a waiter in the queue, because the message of a grant may be lost unnoticed. */
+/** Interval between re-checks of a waiter in the queue, in ms. Re-checks find grants whose messages were lost. */
 const RECHECK_MS = 3_000;
-/** The same interval for waiters that get no messages, or if the server cannot detect that a client is gone. */
+/** The same interval for waiters that get no messages, or whose server cannot detect that a client is gone. */
 const UNCOUNTED_RECHECK_MS = 1_000;
 
 /** Maximum number of cleanup requests in flight. Sending this many in one turn takes about 10 ms of processor time. */
 const MOST_DEPARTURES = 250;
 
-/** Maximum number of settled claims to remember. A late copy of a request may still cause a grant to one of them. */
+/** Maximum number of settled claims to remember. A late copy of a request can still make the server grant one. */
 const REMEMBERED = 1_000;
 
 /**
@@ -53,7 +56,7 @@ export class Session {
   readonly records: ClientRecords;
   /** Checks the server before each request that may acquire a lock. */
   readonly guard: Guard;
-  /** Checks all held leases once a second for changes that no timer reports. */
+  /** Checks held leases against both clocks once a second. */
   readonly watchdog: Watchdog;
   /** Renews leases together if this process holds many. */
   readonly bulkRenewal: BulkRenewal;
@@ -69,7 +72,7 @@ export class Session {
   readonly #checks: InboxChecks | undefined;
   /** Timeout of one script call, in ms. */
   readonly commandTimeoutMs: number;
-  /** Confirms grants by message, unless the lock is held only briefly. */
+  /** Confirms the grants that came by message, unless the lock is held only briefly. */
   readonly confirmations: Confirmations;
   /** The locks whose last hold in this process was brief. */
   readonly shortHolds: ShortHolds = new ShortHolds();
@@ -87,16 +90,13 @@ export class Session {
   #isRefusing = false;
   #isClosing = false;
 
-  /**
-   * The claims that this process may retain after their release, by the key of their lock. Undefined until there is
-   * one.
-   */
+  /** The claims that this process may retain after a release, by the key of their lock. Undefined until one exists. */
   retained: Map<string, { end(): Promise<unknown> }> | undefined;
 
   /** Number of reconnects of the command connection. A client library may send a script twice when it reconnects. */
   commandReconnects = 0;
 
-  /** Number of reconnects of both connections. */
+  /** Number of reconnects of the two connections together. */
   reconnects = 0;
 
   constructor(facts: {
@@ -171,12 +171,12 @@ export class Session {
     if (this.#isRefusing) throw new ClosedError(lockName);
   }
 
-  /** Returns the prefix of the channel that carries grants for keys with this hash tag; the client id follows it. */
+  /** Returns the channel prefix for grants of locks whose keys have this hash tag. The client id follows the prefix. */
   inboxOf(tag: string): string {
     return this.#slotInboxes === undefined ? this.inboxPrefix : `${this.inboxPrefix}{${tag}}:`;
   }
 
-  /** Whether the server can send a grant to this client. A claim may join the queue only then. */
+  /** Whether the server can send a grant to this client. If it cannot, no claim may join the queue. */
   canReceiveGrants({ inbox }: Pick<WaitProtocol, "inbox">): boolean {
     if (this.#slotInboxes === undefined || inbox === undefined) return this.clientInbox.isOpen;
     return this.#slotInboxes.use(inbox) !== undefined;
@@ -254,7 +254,8 @@ export class Session {
   }
 
   /**
-   * From now on, notifies `occupant` of messages for `claim` and of reconnects, and closes it when this session closes.
+   * Starts notifying `occupant` of messages for `claim` and of reconnects. When this session closes, it also closes
+   * `occupant`.
    */
   admit(claim: Claim, occupant: Occupant): void {
     this.clientInbox.register(claim.number, occupant);
@@ -278,7 +279,7 @@ export class Session {
   /**
    * Remembers a settled claim that the server may still grant.
    *
-   * @param passOn  called with the token of a grant that arrives later, because no caller uses that grant
+   * @param passOn  passes on a grant that arrives later, because no caller uses it; called with the token of that grant
    */
   remember(claim: Claim, passOn: (token: number) => void): void {
     this.#cleanedUp.set(claim.number, passOn);
@@ -287,8 +288,8 @@ export class Session {
   }
 
   /**
-   * Records that the grant with this token is still in use elsewhere. Its message may arrive after the reply that
-   * announced the same grant, and must not cause a release. A grant with a later token is still passed on.
+   * Records that the grant with this token was used, so a late message about it must not cause a release. The message
+   * may arrive after the reply that announced the same grant. A grant with a later token is still passed on.
    */
   handedOver(claim: Claim, token: number): void {
     const passOn = this.#cleanedUp.get(claim.number);
@@ -390,9 +391,9 @@ export class Session {
   }
 }
 
-// --- The record of this client: it shows other processes which process owns the client id.
+// --- The record of this client: it says which process the client id belongs to.
 //
-// It is only for people to read. A failed write does no harm, because the next refresh tries again.
+// The record is only for information. A failed write does no harm, because the next refresh tries again.
 
 /** Storage of client records. */
 export interface ClientRecords {
@@ -410,7 +411,7 @@ export interface ClientRecord {
   readonly pid: number;
   /** The `clientName` option; undefined if none was given. */
   readonly clientName: string | undefined;
-  /** Protocol version of the client; 0 for clients older than protocol versions. */
+  /** Protocol version of the client; 0 if the client predates protocol versions. */
   readonly protocol: number;
 }
 
@@ -426,7 +427,7 @@ export class OwnClientRecord {
   readonly #timer: SharedTimer;
   #closed = false;
 
-  /** @param isInUse  returns whether the client waits for or holds a lock, so that its record must be refreshed */
+  /** @param isInUse  returns whether the client waits for or holds a lock; if so, its record must be refreshed */
   constructor(records: ClientRecords, runtime: Runtime, isInUse: () => boolean) {
     this.#records = records;
     this.#isInUse = isInUse;
@@ -447,7 +448,7 @@ export class OwnClientRecord {
     if (this.#closed || this.#longestLeaseMs === 0) return;
     this.#timer.start(REFRESH_MS);
     this.#records.announce(this.#longestLeaseMs + KEEP_MS).catch(() => {
-      // The next refresh tries again. Until then other processes see only the client id.
+      // The next refresh tries again. Until then, other processes see only the client id.
     });
   }
 

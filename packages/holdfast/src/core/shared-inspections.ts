@@ -24,8 +24,8 @@ interface Pending {
 }
 
 /**
- * Inspects locks for callers whose wait has ended. Callers that give up on one lock at the same time share one request,
- * because thousands of requests in one turn would block the event loop and delay renewals.
+ * Inspects locks for callers whose wait has ended. Callers that give up on the same lock at the same time share one
+ * request, because thousands of requests in one turn would block the event loop and delay renewals.
  *
  * Invariant: a caller never gets the reply to a request that was sent before its own call began. So the reply reflects
  * what the caller did before, such as resuming or force-releasing the lock.
@@ -41,8 +41,8 @@ export class SharedInspections {
   }
 
   /**
-   * Returns the state of the lock, no older than the caller's call, or the reason why it cannot be read. `ahead` is the
-   * number of waiters before the caller's claim. Never rejects.
+   * Returns the state of the lock, read after the caller's call began, or the reason why it cannot be read. `ahead` is
+   * the number of waiters ahead of the caller's claim. Never rejects.
    */
   async inspect(protocol: InspectProtocol, { owner, calledAtMs, timeoutMs }: Inspector): Promise<TimedOut> {
     const { kind, mode = "", name, key } = protocol;
@@ -73,9 +73,7 @@ export class SharedInspections {
   }
 }
 
-/**
- * Returns the state with `ahead` for another claim. If `waiters` is cut short, the place of that claim may be unknown.
- */
+/** Returns the state with `ahead` for `owner`. If `waiters` does not list all waiters, the place may be unknown. */
 function seenBy(owner: string, state: State): State {
   const place = state.waiters.indexOf(owner);
   if (place >= 0) return { ...state, ahead: place };

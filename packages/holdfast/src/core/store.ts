@@ -12,11 +12,11 @@ import { crypto } from "./runtime.js";
  * member.
  */
 export interface Store {
-  /** The client library or server, for messages to people: "ioredis", "node-redis", "glide", "embedded". */
+  /** The name of the client library or server, for use in messages: "ioredis", "node-redis", "glide", "embedded". */
   readonly kind: string;
 
   /**
-   * Runs one script atomically, with its inputs in the order of its header.
+   * Runs one script atomically. `keys` and `args` are in the order of the script's header.
    *
    * Every call has its own deadline, so the promise settles in bounded time on any connection.
    *
@@ -27,9 +27,9 @@ export interface Store {
   run(script: Script, keys: readonly string[], args: readonly (string | number)[], timeoutMs: number): Promise<Reply>;
 
   /**
-   * Whether `run` accepts a script with `isNative` for the next release. Called once for each release that could use
-   * it, because a store may find out only after a few releases whether the server has the commands. Absent if `run`
-   * never accepts one.
+   * Whether `run` accepts a script with `isNative` for the next release. Called for each release that could use such a
+   * script, because a store may find out only after a few releases whether the server has the commands. Absent if `run`
+   * never accepts such a script.
    */
   releasesNatively?(): boolean;
 
@@ -45,7 +45,7 @@ export interface Store {
   inbox(channel: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox>;
 
   /**
-   * Like `inbox`, but on the server that has the slot of the channel's hash tag. A script there can count the
+   * Like `inbox`, but on the server that has the slot of the channel's hash tag. Scripts on that server can count the
    * subscribers. Present if names are spread over several servers, as in a cluster. Clients then have an inbox in each
    * slot where they wait.
    */
@@ -68,32 +68,33 @@ export interface Store {
   onReconnect(listener: (connection: "commands" | "inbox") => void): () => void;
 
   /**
-   * The key of the marker that says which run of the server that has `key` may grant locks; undefined if the store
-   * keeps no marker. Only with a marker can holders restore leases that a failover has lost.
+   * Returns the key of the marker of the server that has `key`. The marker names the run of that server that may grant
+   * locks. Undefined if the store keeps no marker; holders then cannot restore leases that a failover has lost.
    */
   lineageKey?(key: string): string | undefined;
 
   /**
-   * Whether a renewal counts only after replicas have acknowledged it. If so, each grant must be renewed once too.
-   * `run` rejects a renewal that too few replicas have acknowledged in time.
+   * Whether a renewal counts only after replicas have acknowledged it. If so, each grant must be followed by a renewal,
+   * and `run` rejects a renewal that too few replicas acknowledge in time.
    */
   readonly confirmsGrants?: boolean | undefined;
 
   /**
    * The server that scripts currently go to, according to the client library. Undefined if the library does not say,
-   * for example because names are spread over several servers. Only for telemetry: it must always be fast, but may
-   * sometimes be wrong.
+   * for example because names are spread over several servers. Used only for telemetry: the call must be fast, but the
+   * result may sometimes be wrong.
    */
   server?(): ServerAddress | undefined;
 
   /**
-   * Present for a server of a quorum, if the server may grant only after the store has asked which leases it remembers.
+   * What this client knows about the leases that the server remembers. Present only for a server of a quorum, if the
+   * store must ask the server before the server may grant.
    */
   readonly memory?: ServerMemory | undefined;
 
   /**
    * How the client library detects a dead connection, according to its options; undefined if the options do not say.
-   * Only for messages to people.
+   * Used only for diagnostics.
    */
   clientTimeouts?(): ClientTimeouts | undefined;
 
@@ -138,8 +139,8 @@ export interface Inbox {
    */
   readonly connection?: string | undefined;
   /**
-   * Replaces that connection. All its inboxes subscribe on the new connection before the old one is closed. Then the
-   * listeners of `onReconnect` are called. Absent if the store cannot make another connection.
+   * Replaces the connection of this inbox. All inboxes on it subscribe on the new connection before the old one is
+   * closed. Then the listeners of `onReconnect` are called. Absent if the store cannot make another connection.
    *
    * @throws the error of the new connection or of a subscription on it; the old connection may still be closed
    */
@@ -150,10 +151,10 @@ export interface Inbox {
 
 /**
  * A server's reply when asked whether it may grant locks. `run` identifies the current run of the server process;
- * `sharesScripts` says whether its replicas get its scripts too.
+ * `sharesScripts` says whether scripts loaded on the server are also loaded on its replicas.
  */
 export type Standing =
-  /** It may grant leases of up to `longestMs`. It must be informed before it grants a longer one. */
+  /** The server may grant leases of up to `longestMs`. It must be informed of a longer lease before it grants one. */
   | {
       readonly outcome: "settled";
       readonly longestMs: number;
@@ -161,8 +162,8 @@ export type Standing =
       readonly sharesScripts?: boolean | undefined;
     }
   /**
-   * It took over from another server, or was restarted, and may not grant for another `restMs`. `alone` means that this
-   * time ends sooner if enough of the other servers of its quorum report how long their leases are.
+   * The server took over from another one, or was restarted, and may not grant for another `restMs`. With `alone`, this
+   * time ends sooner if enough other servers of its quorum report their longest leases.
    */
   | {
       readonly outcome: "quiet" | "alone";
@@ -171,10 +172,10 @@ export type Standing =
       readonly run: string;
       readonly sharesScripts?: boolean | undefined;
     }
-  /** The server does not say. */
+  /** The server hides the information that the answer needs. */
   | { readonly outcome: "hidden" };
 
-/** What this client knows about the memory of one server of a quorum (docs/adr/131-longest-lease-on-a-quorum.md). */
+/** What this client knows about the leases that one server of a quorum remembers: see docs/adr/131. */
 export interface ServerMemory {
   /**
    * The run of the server, if the server may grant and has been informed of leases of `leaseMs`; undefined if the
@@ -182,15 +183,15 @@ export interface ServerMemory {
    */
   knows(leaseMs: number): string | undefined;
   /**
-   * The run of the server, if its last reply was `alone`: since that run began, too few of the other servers have been
-   * asked.
+   * The run of the server, if its last reply was `alone`, which means that too few of the other servers have been asked
+   * since that run began. Otherwise undefined.
    */
   readonly aloneIn: string | undefined;
   /**
    * Asks the server now, and informs it of leases of `leaseMs`.
    *
-   * @param heard  a run of the server, if enough of the other servers were asked since it began. `leaseMs` is then at
-   *               least the longest lease that they reported
+   * @param heard  a run of the server, if enough of the other servers were asked since that run began. `leaseMs` must
+   *               then be at least the longest lease that they reported
    * @throws StoreError
    */
   ask(leaseMs: number, timeoutMs: number, heard?: string): Promise<Standing>;
@@ -208,16 +209,16 @@ export type AskOfMemory = (leaseMs: number, timeoutMs: number, heard?: string) =
 /** What the server of a cluster slot replies about the slot and about itself. */
 export type ShardStanding =
   | {
-      /** `whole`: a client has found that this run of the server has every grant ever made in the slot. */
+      /** `whole` if a client has found that this run of the server has every grant ever made in the slot. */
       readonly outcome: "whole" | "foreign";
       /**
-       * The last slot that the server serves. The marker in that slot counts for the whole server. Known if
+       * The last slot that the server serves. The marker in that slot counts for the whole server. -1 unless
        * `withOthers` was set.
        */
       readonly home: number;
       readonly run: string;
       readonly id: string;
-      /** The other masters that the server knows, with the last slot of each. Listed if `withOthers` was set. */
+      /** The other masters that the server knows, with the last slot of each. Empty unless `withOthers` was set. */
       readonly others: readonly { readonly id: string; readonly home: number }[];
     }
   | { readonly outcome: "hidden" };
@@ -232,20 +233,19 @@ export interface Replicas {
 export interface Grace {
   /**
    * The start of a Lua `if`, to which the store appends the id of a run. The condition is true if the server is in any
-   * other run. It is always false on servers whose replicas do not get scripts, because there only that run has the
-   * script.
+   * other run. On servers whose replicas do not get scripts, it is always false, because only that run has the script.
    */
   readonly ifOtherRun: string;
-  /** The key of the server's marker. In a cluster, the prefix of the keys of the markers. */
+  /** The key of the server's marker. In a cluster, the prefix of all marker keys. */
   readonly marker: string;
   /** Set if the server is one of a quorum: see `Store.memory`. */
   readonly memoryOf?: ((last: () => LastAnswer | undefined, ask: AskOfMemory) => ServerMemory) | undefined;
   /**
-   * Asks the server that has the marker.
+   * Asks the server that has the marker whether it may grant.
    *
-   * @param vouched  in a cluster: a run that is known to be allowed to grant, or an empty string. Absent for a single
+   * @param vouched  in a cluster, a run that is known to be allowed to grant, or an empty string; absent for a single
    *                 server
-   * @param heard    in a quorum: a run, if enough of the other servers were asked since it began
+   * @param heard    in a quorum, a run, if enough of the other servers were asked since that run began
    * @throws StoreError
    */
   ask(
@@ -257,7 +257,7 @@ export interface Grace {
     heard?: string,
   ): Promise<Standing>;
   /**
-   * Inspects a cluster slot through its marker. Present if the server may be a cluster.
+   * Inspects a cluster slot through its marker. Present if the server may be part of a cluster.
    *
    * @param vouched  a run that is known to have every grant of the slot, or an empty string
    * @param withOthers  whether to list the masters of the cluster
@@ -282,7 +282,7 @@ export interface Quiet {
   readonly isAlone?: boolean | undefined;
 }
 
-/** The failure of a request to a server that may not grant now, with the reason as its cause. */
+/** Returns the failure for a request to a server that may not grant now. Its cause says why. */
 export function quietFailure({ restMs, isAlone = false }: Quiet): StoreFailure {
   const resumesInMs = Math.ceil(restMs);
   const until = isAlone ? "until enough other servers have reported lease lengths, or " : "";
@@ -294,7 +294,7 @@ export function quietFailure({ restMs, isAlone = false }: Quiet): StoreFailure {
 }
 
 /**
- * A Lua script as TypeScript sees it: its text, its hash, and the names of its inputs and outputs.
+ * The TypeScript description of a Lua script: its text, its hash, and the names of its inputs and outputs.
  *
  * The names come from the script's own header (see scripts/build-lua.mjs), so no code counts `KEYS[n]` by hand or
  * reads unnamed numbers from a reply.
@@ -319,9 +319,9 @@ export interface Script<Key extends string = string, Arg extends string = string
   readonly grants?: boolean | undefined;
   /** Whether the script only renews a lease, and replies 1 if it did. */
   readonly renews?: boolean | undefined;
-  /** Set if this stands for plain commands instead of a script: `source` names them, and there is no text to load. */
+  /** True if this stands for plain commands, not a script: `source` names them, and there is no text to load. */
   readonly isNative?: boolean | undefined;
-  /** The same script without its hand-off, for a server that may not grant yet; absent if the script only grants. */
+  /** The script without its hand-off, for a server that may not grant yet. Present if only the hand-off can grant. */
   readonly withoutGrant?: ScriptText | undefined;
 }
 
@@ -339,7 +339,7 @@ export function sha1Of(text: Pick<ScriptText, "source">): string {
   return fixed(text, "sha1", crypto().createHash("sha1").update(text.source).digest("hex"));
 }
 
-/** The script `source` with an empty function `name` in place of the one that the fragment `handOff` defines. */
+/** Returns the script `source` with an empty function `name` instead of the one that the fragment `handOff` defines. */
 export function inert(source: string, handOff: string, name: string): ScriptText {
   return scriptText(source.replace(handOff, () => `${handOff}\n${name} = function() end`));
 }
@@ -359,8 +359,7 @@ export function fixed<Value>(target: object, name: string, value: Value): Value 
  * One form of a script's reply: one line under REPLY in the script's header.
  *
  * With `code: null`, the reply is a single number, and `values` has only its name. Otherwise the reply is a list: the
- * code, then the numbers named in `values`. `rest` names any number of strings after them; only scripts that read
- * return any.
+ * code, then the numbers named in `values`, then any number of strings, which `rest` names.
  */
 export interface ReplyForm {
   /** The first number of the list; null if the reply is a single number. */
@@ -373,7 +372,7 @@ export interface ReplyForm {
   readonly rest: string | null;
 }
 
-/** A script's reply on the wire: an integer, or a flat list. Null is a nil inside a list. */
+/** A script's reply on the wire: an integer, or a flat list. Null stands for a nil inside a list. */
 export type Reply = number | ReadonlyArray<string | number | null>;
 
 /** The same reply with named values, for example `{ outcome: "granted", token: 7 }`. */

@@ -9,11 +9,11 @@ import type { Runtime, Timer } from "./runtime.js";
 
 // --- How long a holder may trust its lease, by its own clocks.
 //
-// The trusted time of a lease starts before the request that set it is sent. It is `leaseMs` minus an allowance for
-// clocks that run at different speeds: 1 % and 2 ms, as in the Redlock description. It ends as soon as either the
-// monotonic clock or the wall clock says so, because the monotonic clock may stand still on a suspended host and the
-// wall clock may be set back. So the lease ends here before it ends on the server, as long as the clock rates differ by
-// less than the allowance.
+// A holder trusts its lease from just before the request for the lease was sent. The trusted time is `leaseMs` minus an
+// allowance for clocks that run at different speeds: 1% plus 2 ms, as in the Redlock description. It ends as soon as
+// either the monotonic clock or the wall clock says so, because the monotonic clock may stop on a suspended host and
+// the wall clock may be set back. So the lease ends in this process before it ends on the server, as long as the clock
+// rates differ by less than the allowance.
 
 /** One moment on both clocks. */
 export interface Moment {
@@ -40,15 +40,15 @@ export function msUntil(moment: Moment, runtime: Runtime): number {
   return msFrom(now(runtime), moment);
 }
 
-/** Like `msUntil`, for clocks that were already read, at `at`. */
+/** Like `msUntil`, but uses the clock readings `at` instead of reading the clocks. */
 export function msFrom(at: Moment, moment: Moment): number {
   return Math.max(0, Math.min(moment.monotonicMs - at.monotonicMs, moment.wallMs - at.wallMs));
 }
 
 /**
- * The later of two moments, by the time left until each at `at`.
+ * Returns the later of two moments, which is the one with more time left at `at`.
  *
- * It does not take the maximum of each clock separately. If the wall clock was set back, the wall time of an older
+ * Does not take the maximum of each clock separately. If the wall clock was set back, the wall time of an older
  * moment is too far in the future, and a host that is then suspended would not notice that its lease is over.
  */
 export function later(a: Moment, b: Moment, at: Moment): Moment {
@@ -62,11 +62,11 @@ export interface ClockSample {
 }
 
 /**
- * The earliest moment at which the server could have made a grant that it dates `grantedAtUs`.
+ * Returns the earliest moment at which the server could have made a grant with the server time `grantedAtUs`.
  *
  * The message with the grant is in transit for an unknown time, so its arrival proves nothing. The server's own clock
- * says how long after the sample the grant was made. The drift allowance is subtracted from that time too. If the
- * server's clock was set forward in between, it has shortened the lease by as much (assumption A2 of docs/safety.md).
+ * shows how long after the sample the grant was made. The drift allowance is subtracted from that time too. If the
+ * server's clock was set forward in between, the lease is shorter by as much (assumption A2 of docs/safety.md).
  */
 export function earliestGrant(sample: ClockSample, grantedAtUs: number, receivedAt: Moment): Moment {
   const elapsedMs = Math.max(0, (grantedAtUs - sample.serverUs) / 1_000) * (1 - DRIFT_RATE);
@@ -80,7 +80,7 @@ export function earliestGrant(sample: ClockSample, grantedAtUs: number, received
  * Computes the earliest moment at which a claim could have been granted, from what its waiter knows about the server's
  * clock.
  *
- * There is one for each claim that is not granted yet.
+ * Each claim has one instance until it is granted.
  */
 export class GrantMoment {
   readonly #runtime: Runtime;
@@ -103,16 +103,16 @@ export class GrantMoment {
     return sentAt;
   }
 
-  /** Records a reply that says that the claim waits. The server's clock showed `serverUs` when it replied. */
+  /** Records the reply that the claim waits. The server's clock showed `serverUs` when the server replied. */
   waits(sentAt: Moment, serverUs: number): void {
     this.#sample = { sentAt, serverUs };
   }
 
   /**
-   * The earliest possible moment of a grant that came by message and that the server dates `grantedAtUs`.
+   * Returns the earliest possible moment of a grant that came by message with the server time `grantedAtUs`.
    *
-   * Undefined if the caller should ask the server instead. That is necessary in two cases: the grant is older than a
-   * reply that says that the claim waits, so the grant is over; or less than half of the lease is left.
+   * Returns undefined if the caller should ask the server instead. That is necessary in two cases: the server has since
+   * replied that the claim waits, so the grant is over; or less than half of the lease is left.
    */
   of(grantedAtUs: number, leaseMs: number): Moment | undefined {
     const receivedAt = now(this.#runtime);
@@ -126,10 +126,10 @@ export class GrantMoment {
 }
 
 /**
- * How long a hold may be trusted, and which leases were requested from the server. Each call computes validity from the
+ * Tracks how long a hold may be trusted, and the longest lease requested for it. Each call computes validity from the
  * clocks.
  *
- * There is one for each hold.
+ * Each hold has one instance.
  */
 export class Validity {
   /** Time of the grant by the wall clock, in ms since 1970. */
@@ -177,8 +177,8 @@ export class Validity {
   }
 
   /**
-   * Records a renewal that was confirmed at `at`. The lease may now be trusted until `until`, or longer if it already
-   * was.
+   * Records a renewal that was confirmed at `at`. The hold may now be trusted until `until`, or until the previous end
+   * if that is later.
    */
   extended(until: Moment, at: Moment): void {
     this.#validUntil = later(this.#validUntil, until, at);
@@ -188,7 +188,7 @@ export class Validity {
 /** What ended a wait: its deadline, or an abort of its signal. */
 export type DeadlineEnd = "deadline" | "abort";
 
-/** Delay of a timer that only keeps the process alive. The value does not matter, because the timer restarts itself. */
+/** Delay of a timer that only keeps the process alive. Any value works, because the timer restarts itself. */
 const STAY_MS = 60_000;
 
 /**
@@ -231,7 +231,7 @@ export class Deadline {
   }
 
   /**
-   * Starts the timer of the deadline. The constructor does not, because most acquires end before they need a timer.
+   * Starts the deadline's timer. The constructor does not start it, because most acquires end before they need it.
    *
    * @param leastMs  shortest time from now until the wait may end, in ms; applies until `start` is called again without
    *                 it

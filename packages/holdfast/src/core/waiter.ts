@@ -38,7 +38,7 @@ const NO_SLOTS: readonly number[] = [];
  *
  * Invariants:
  * - A waiter in the queue sends only re-checks.
- * - If a message or a reply is lost, the next re-check discovers it.
+ * - If a message or a reply is lost, the next re-check makes up for it.
  * - A settled waiter accepts no grant. Its cleanup undoes whatever the server may have done for it.
  */
 export class Waiter implements Occupant, Listening {
@@ -62,7 +62,7 @@ export class Waiter implements Occupant, Listening {
   #pause: string | undefined;
   #hasPublishedWait = false;
   #isConfirming = false;
-  /** The claim was force-released while a reply was on its way. That reply may be older than the release. */
+  /** True if the claim was force-released while a request was open. The reply may predate the release. */
   #isRevoked = false;
   /** Whether the grant came by message. */
   #isHandedOver = false;
@@ -96,7 +96,7 @@ export class Waiter implements Occupant, Listening {
     return this.#claim.owner;
   }
 
-  /** Whether the claim is known to wait: the server has said so, or has failed to reply. */
+  /** True if the first request ended without a grant: the server replied that the claim waits, or did not reply. */
   get isAnswered(): boolean {
     return this.#moment.isKnownToWait || this.#uncertain.last !== undefined;
   }
@@ -106,7 +106,10 @@ export class Waiter implements Occupant, Listening {
     return this.#isQueued;
   }
 
-  /** A waiter that was in the queue before a pause began keeps its place, even if the server has since forgotten it. */
+  /**
+   * Whether the claim may wait during a pause. A claim that was already in the queue keeps its place, even if the
+   * server has since forgotten it.
+   */
   get #waitsThroughPause(): boolean {
     return this.#hasQueued || this.#options.throughPause;
   }
@@ -126,9 +129,8 @@ export class Waiter implements Occupant, Listening {
    * Sends the acquire request of the claim. If an earlier request still has no reply, sends this one when that reply
    * arrives.
    *
-   * @param why  "at-once" does not wait for the reply to an open request: that reply may be lost, and the grant that
-   *             the server announced could end before the waiter finds out. "recheck" is a periodic request in case a
-   *             message was lost.
+   * @param why  "at-once" does not wait for the reply to an open request, because that reply may be lost and the grant
+   *             could end before the waiter finds out. "recheck" is a periodic request in case a message was lost.
    */
   ask(why?: "at-once" | "recheck"): void {
     if (this.#isSettled) return;
@@ -158,7 +160,7 @@ export class Waiter implements Occupant, Listening {
       // A custom store may throw instead of rejecting.
       reply = Promise.reject(error);
     }
-    // Callbacks instead of an async function because this is on the path of every acquire.
+    // Uses callbacks, not an async function, because every acquire runs this code.
     reply.then(
       (answer) => {
         this.#open -= 1;
@@ -195,7 +197,7 @@ export class Waiter implements Occupant, Listening {
     else this.#later().queued(restMs, this.#session.recheckMs(this.#protocol));
   }
 
-  /** Joins the check of the current connection, which may have changed: a cluster can move the slot. */
+  /** Joins the check of the current connection. In a cluster, the connection changes if the slot moves. */
   #listen(): void {
     const protocol = this.#protocol;
     const check = protocol.asksAgain === true ? undefined : this.#session.inboxCheck(protocol);
@@ -206,7 +208,8 @@ export class Waiter implements Occupant, Listening {
   }
 
   /**
-   * Continues after a reply without a place in the queue: subscribes and asks again, or polls if it cannot subscribe.
+   * Continues after a reply that gave the claim no place in the queue. Subscribes and asks again, or polls if the
+   * client cannot subscribe.
    */
   #queueOrPoll(): void {
     const session = this.#session;
@@ -250,7 +253,7 @@ export class Waiter implements Occupant, Listening {
   granted(token: number, grantedAtUs: number, slots: readonly number[]): void {
     if (this.#isSettled) return;
     const setAt = this.#moment.of(grantedAtUs, this.#claim.handOffMs ?? this.#claim.leaseMs);
-    // Ask the server. If the claim still holds the lock, the same request renews the lease.
+    // Ask the server. If the claim still holds the lock, the request also renews the lease.
     if (setAt === undefined) this.ask("at-once");
     else this.#grantByMessage(token, setAt, slots);
   }
@@ -303,7 +306,7 @@ export class Waiter implements Occupant, Listening {
     }
     this.#uncertain.answered();
     if (attempt.outcome === "granted" && this.#isRevoked) {
-      // If the claim still holds the lock, the same request gets the same reply.
+      // If the claim still holds the lock, the repeated request gets the same reply.
       this.#isRevoked = false;
       this.ask();
       return;
@@ -340,7 +343,7 @@ export class Waiter implements Occupant, Listening {
     return msUntil(validUntil(setAt, this.#claim.leaseMs), this.#session.runtime) <= 0;
   }
 
-  /** Publishes the wait event once: when the claim is in the queue, or when it is clear that it cannot queue. */
+  /** Publishes the wait event once: when the claim joins the queue, or when it turns out that it cannot join. */
   #publishWait(): void {
     if (this.#hasPublishedWait) return;
     this.#hasPublishedWait = true;
@@ -391,9 +394,9 @@ export class Waiter implements Occupant, Listening {
   }
 
   /**
-   * Accepts a grant by message, which lasts only for `handOffMs`. Confirms it first, to get the full lease, unless the
-   * hold is renewed anyway and either the last hold of the lock in this process was short or `handOffMs` covers the
-   * lease.
+   * Accepts a grant by message, which lasts only for `handOffMs`. Usually confirms the grant first to get the full
+   * lease. Skips that step if the hold is renewed anyway, and either `handOffMs` covers the lease or the last hold of
+   * the lock in this process was short.
    */
   #grantByMessage(token: number, setAt: Moment, slots: readonly number[]): void {
     const { confirm, confirmHandOff, confirmsFirst, key } = this.#protocol;
@@ -404,7 +407,7 @@ export class Waiter implements Occupant, Listening {
     }
     this.#isHandedOver = true;
     const isShort = key !== undefined && this.#session.shortHolds.has(key);
-    // In this case, the regular renewal comes before the grant ends.
+    // If true, the first regular renewal comes before the grant ends.
     const isNoShorter = handOffMs >= this.#claim.leaseMs && this.#options.renew;
     if (isNoShorter || (isShort && confirmsFirst !== true && this.#options.renew)) {
       this.#keep(token, setAt, slots, handOffMs);
@@ -414,7 +417,7 @@ export class Waiter implements Occupant, Listening {
     }
   }
 
-  /** Confirms a grant. Until then the grant may be short, or may be lost together with the server that made it. */
+  /** Confirms a grant. Until then, the grant may end early, or may be lost together with the server that made it. */
   async #confirm(
     confirm: NonNullable<WaitProtocol["confirm"]>,
     timeoutMs: number,
@@ -460,7 +463,7 @@ export class Waiter implements Occupant, Listening {
     const isHandedOver = this.#isHandedOver;
     const call = this.startedAt;
     const claim = this.#claim;
-    // There is no spread here because this is on the path of every acquire.
+    // Avoids a spread, because every acquire runs this code.
     const granted = { claim, token, slots, setAt, provisionalMs, isHandedOver, waitedMs, call, mayStillRun };
     this.#ends.granted(granted);
   }
@@ -531,7 +534,8 @@ export class Waiter implements Occupant, Listening {
 }
 
 /**
- * Releases a late grant. Created outside the waiter, so that the closure does not keep the waiter and its caller alive.
+ * Returns a function that releases a late grant. The function is created outside the waiter, so that it does not keep
+ * the waiter and its caller alive.
  */
 function passingOn(session: Session, protocol: WaitProtocol, claim: Claim, isUncertain: boolean): () => void {
   return () => void cleanUp(session, protocol, claim, isUncertain);

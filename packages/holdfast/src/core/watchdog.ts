@@ -12,41 +12,41 @@ import { type Moment, now } from "./time.js";
 export const CHECK_MS = 1_000;
 
 /**
- * From this many watched leases on, leases that are due are renewed in bulk. With fewer, each lease is renewed by its own
- * request, on its own schedule.
+ * With at least this many watched leases, leases that are due are renewed in bulk. With fewer, each lease is renewed by
+ * its own request, on its own schedule.
  */
 const CROWD = 256;
 
 /**
- * If the two clocks have moved apart by more than this, in ms, since all leases were last checked, all are checked
- * again, because one of the clocks was set, stopped, or is too fast.
+ * If the difference between the two clocks has changed by more than this, in ms, since all leases were last checked,
+ * then a clock was set, has stopped, or runs too fast. So all leases are checked again.
  */
 const UNEVEN_MS = 100;
 
-/** An object that the watchdog calls regularly, so that it can compare the clocks. */
+/** A lease that the watchdog checks regularly. */
 export interface Watched {
   /**
-   * The time before which `checkClocks` has nothing to do, on the monotonic clock, in ms, if both clocks run evenly. A
+   * The time on the monotonic clock, in ms, before which `checkClocks` has nothing to do if both clocks run evenly. A
    * renewal may be half a second late if `isCrowded` has changed.
    */
   readonly quietUntilMs: number;
   /**
-   * Checks whether the lease has expired, or an event is near.
+   * Checks whether the lease has expired, or whether an event is near.
    *
-   * @param at         the current time of both clocks
+   * @param at         the current time on both clocks
    * @param isCrowded  whether there are so many leases that they should be renewed in bulk
    */
   checkClocks(at: Moment, isCrowded: boolean): void;
 }
 
 /**
- * Checks held leases against both clocks every `CHECK_MS`. Skips those for which no event is near, because with 100,000
- * leases, checking all of them would take a fifth of the time that their renewals take.
+ * Checks held leases against both clocks every `CHECK_MS`. Skips leases that have no event soon. With 100,000 leases,
+ * checking all of them would take a fifth as long as renewing them.
  *
  * A timer follows the monotonic clock, which stops on a suspended host and does not follow jumps of the wall clock. So
  * the watchdog must compare the clocks to find leases that have expired by the wall clock. All leases share one timer,
  * because a timer per lease would cost 400 bytes each, and 11 ms of processor time per second for 1,000 leases. A lease
- * needs its own timer only for events that come due before the next checks.
+ * needs its own timer only for an event that is due before the next check.
  *
  * After the last lease has left, the timer fires at most once more.
  */
@@ -110,8 +110,8 @@ export interface Unconfirmed {
 }
 
 /**
- * Returns when to confirm a grant that the server made at `setAt` and that lasts for `provisionalMs`, on the monotonic
- * clock, in ms.
+ * Returns the time on the monotonic clock, in ms, at which to confirm a grant. The server made the grant at `setAt`. It
+ * lasts for `provisionalMs`.
  */
 export function confirmAtMs(
   runtime: Runtime,
@@ -121,7 +121,7 @@ export function confirmAtMs(
 }
 
 /**
- * Confirms grants by message if the lock is not released soon.
+ * Confirms the grants that came by message, unless the lock is released soon.
  *
  * All grants share one timer, because most locks are released before their confirmation is due. If the confirmation of
  * a new grant is due before the timer fires, the confirmation waits for the timer, for at most 300 ms.
@@ -138,7 +138,7 @@ export class Confirmations {
     this.#timer = new SharedTimer(runtime, () => this.#check());
   }
 
-  /** Adds a grant, to be confirmed when its confirmation is due. */
+  /** Adds a grant, and confirms it when its confirmation is due. */
   add(one: Unconfirmed): void {
     this.#waiting.add(one);
     this.#timer.ensure(Math.max(0, one.confirmAtMs - this.#runtime.monotonicMs()));
@@ -170,7 +170,7 @@ export class Confirmations {
         nextAtMs = Math.min(nextAtMs, one.confirmAtMs);
       }
     }
-    // A confirmation may have added others and armed the timer.
+    // `confirmNow` may have added other grants, which starts the timer.
     if (nextAtMs < Infinity && !this.#timer.isRunning) this.#arm(nextAtMs - nowMs);
   }
 }
@@ -179,7 +179,7 @@ export class Confirmations {
 export const SHORT_HOLD_MS = 250;
 
 /**
- * Maximum number of locks that are remembered. Grants of unknown locks are confirmed immediately, which is always safe.
+ * Maximum number of locks to remember. Grants of unknown locks are confirmed immediately, which is always safe.
  */
 const REMEMBERED = 10_000;
 

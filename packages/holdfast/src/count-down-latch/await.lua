@@ -5,16 +5,16 @@
   the waiter continues, even if a new count has been set by then. Waiting extends the expiry of the keys, so that no
   count expires while a process waits for it.
 
-  KEYS[1] latch    hash, count, initial, generation and setBy
-  KEYS[2] counted  sorted set, id of a count-down that counted -> generation
+  KEYS[1] latch    hash: count, initial, generation, setBy
+  KEYS[2] counted  sorted set, caller that counted -> generation; request -> time of its execution
   KEYS[3] waiters  sorted set, owner of a claim that waits -> arrival number
   ARGV[1] owner    id of this claim
-  ARGV[2] since    generation that it waits for; 0 if not known yet
-  ARGV[3] enqueue  1 if it waits for a message, 0 if its client has no inbox or does not wait
+  ARGV[2] since    generation that the claim waits for; 0 if not known yet
+  ARGV[3] enqueue  1 if the claim waits for a message; 0 if its client has no inbox or does not wait
   ARGV[4] keepMs   minimum lifetime of the keys from now
   REPLY   {0, generation, nowUs}  waiting
-          {1, generation, nowUs}  refused: not zero, and not waiting
-          {2}                     granted: zero, or not set
+          {1, generation, nowUs}  refused: the count is not zero, and the claim does not wait
+          {2}                     granted: the count is zero or not set
 ]]
 local owner, since, enqueue, keepMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

@@ -30,7 +30,7 @@ export interface LatchInspection {
   readonly count: number;
   /** The count that the latch was set to; 0 if it is not set. */
   readonly initialCount: number;
-  /** The number of waiters. `waiters` may have fewer. */
+  /** The number of waiters. `waiters` may list fewer. */
   readonly waiterCount: number;
   /** The first 100 waiters, in order of arrival. */
   readonly waiters: readonly WaitingClaim[];
@@ -40,8 +40,8 @@ const AWAIT_OPTIONS: readonly string[] = ["waitMs", "signal", "label"];
 const COUNT_MAX = 1_000_000_000;
 
 /**
- * Lets waiters in all processes continue once something has happened a number of times: for example, all parts are
- * loaded, or all workers have finished.
+ * Lets waiters in all processes continue once something has happened a given number of times: for example, once all
+ * parts are loaded or all workers have finished.
  *
  * A latch has no holder and no lease, so if a process crashes before it counts down, its count-down is missing. A
  * caller id counts once, so a restarted job cannot count twice. When the count reaches zero, all waiters are notified
@@ -96,8 +96,8 @@ export class CountDownLatch {
    * @param options  `callerId`, 1 to 256 bytes: all calls with the same id, in any process, count once until a new
    *                 count is set. Without it, every call counts once, even if its request is retried
    * @returns the remaining count; 0 if no count is set
-   * @throws StoreError   outcome unknown; repeating the call is safe with a `callerId`, and may count twice without
-   *                      one
+   * @throws StoreError   outcome unknown; with a `callerId`, repeating the call is safe; without one, it may count
+   *                      twice
    * @throws ClosedError  this Holdfast instance was closed
    * @throws TypeError, RangeError  an invalid argument; nothing was sent
    */

@@ -3,7 +3,7 @@
 
   KEYS[1] waiters  sorted set, owner of a claim that waits -> arrival number
   ARGV[1] owner    id of the claim that stops waiting
-  REPLY   0        absent: it did not wait
+  REPLY   0        absent: the claim did not wait
           1        left
 ]]
 return redis.call('ZREM', KEYS[1], ARGV[1])

@@ -19,7 +19,7 @@ export interface LatchPlace {
   readonly name: string;
   /** The key of the latch, and the prefix of its other keys. */
   readonly base: string;
-  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
+  /** Prefix of inbox channels; a client's channel is the prefix plus the client id. */
   readonly inbox: string;
   readonly keepMs: number;
 }

@@ -2,10 +2,10 @@
   count-down-latch/set-count: set the count, if none is set or it has reached zero.
 
   A new count begins a new generation, so that a waiter continues even if it does not know yet that the last count
-  reached zero. A generation is the server's time in microseconds, or the last generation + 1 if that is higher, so none
-  is used twice. A repeated request gets the same reply and changes nothing.
+  reached zero. A generation is the server's time in microseconds, or the last generation + 1 if that is higher, so no
+  generation is used twice. A repeated request gets the same reply and changes nothing.
 
-  KEYS[1] latch    hash, count, initial, generation and setBy
+  KEYS[1] latch    hash: count, initial, generation, setBy
   KEYS[2] counted  sorted set, caller that counted -> generation; request -> time of its execution; the id of a refused
                    request has the prefix `-`
   ARGV[1] count    number of count-downs that open the latch
@@ -29,7 +29,7 @@ if redis.call('ZSCORE', KEYS[2], refused) then
   return 0
 end
 if latch[1] and latch[1] ~= '0' then
-  -- The refusal is recorded so that a copy of the request that arrives at zero does not set the count.
+  -- Record the refusal, so that a late copy of this request does not set the count after it has reached zero.
   redis.call('ZADD', KEYS[2], generation, refused)
   redis.call('PEXPIRE', KEYS[2], restMs)
   return 0

@@ -1,7 +1,7 @@
 --[[
   election/announce: notify all observers that the state may have changed.
 
-  KEYS[1] lock     string, owner id of the leader; used only because a server of a cluster may require a key
+  KEYS[1] lock     string, owner id of the leader; used only because a cluster server may require a key
   ARGV[1] channel  channel of the observers
   REPLY   1        announced
 ]]

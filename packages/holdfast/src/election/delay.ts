@@ -11,7 +11,7 @@ export function delay(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    // No request uses this claim. It only registers the delay with the session, so that a close ends the delay.
+    // No request uses this claim. It only registers the delay with the session, so that closing ends the delay.
     const claim = session.newClaim(lockName, 1, 1, "");
     const end = (settle: () => void): void => {
       timer.cancel();

@@ -25,7 +25,7 @@ export interface CampaignOptions extends AcquireOptions {
   /**
    * Upper limit of a random delay before each campaign. The delay counts toward `waitMs`. Without a delay, the process
    * that starts fastest is always elected when all processes restart. A longer delay spreads leadership more evenly; a
-   * shorter one elects sooner. Milliseconds, 0 or more.
+   * shorter one elects a leader sooner. Milliseconds, 0 or more.
    * @default 0
    */
   readonly delayMs?: number | undefined;
@@ -201,14 +201,13 @@ export class Election extends Lock<Leadership> {
    * Observes the leader. Yields the current leader first, then each change; null means that there is no leader.
    *
    * Changes are pushed. The state is read again after a lost connection and when the leader's lease must have ended, so
-   * the latest change is never missed. A reader that is slower than the changes gets the newest state and misses those
-   * in between. To stop, leave the loop, call `return()`, or abort `signal`; this also ends a pending `next()`. When
-   * this Holdfast instance is closed, the loop ends without an error.
+   * the latest change is never missed. A reader that is slower than the changes gets the newest state and misses the
+   * states in between. To stop, leave the loop, call `return()`, or abort `signal`; this also ends a pending `next()`.
+   * When this Holdfast instance is closed, the loop ends without an error.
    *
    * @throws the signal's reason, when it aborts; to stop without an error, leave the loop
    * @throws ClosedError  this Holdfast instance was closed before the loop began
-   * @throws StoreError   the server cannot answer, and retrying does not help; otherwise the observer waits for the
-   *                      server
+   * @throws StoreError   a failure that retrying cannot fix; after other failures, the observer waits for the server
    * @throws TypeError    invalid option
    */
   observe(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<Leader | null, void, undefined> {
@@ -220,13 +219,13 @@ export class Election extends Lock<Leadership> {
       channel: election.channel,
       read: async (timeoutMs: number) => {
         const is = await election.leader(timeoutMs);
-        // A server that restarted with old data reports a former leader, which no longer leads.
+        // A server that restarted with old data may report a former leader.
         if (is !== undefined && is.term < lastTerm) return undefined;
         lastTerm = is?.term ?? lastTerm;
         return is;
       },
       isNews: (is: LeaderRecord | undefined, last: LeaderRecord | undefined) => !isSame(is, last),
-      // When the observer reads at the end of the lease, the lease must have ended on the server too.
+      // Wait a little longer than the lease, so that it has ended on the server by the time of the next read.
       changesInMs: (is: LeaderRecord | undefined) => (is === undefined ? Infinity : is.leaseLeftMs + AFTER_LEASE_MS),
     };
     return observe(followed, options, (record) => this.#describe(record));
@@ -271,5 +270,6 @@ function checkObject(options: unknown): void {
 function checkDelay(delayMs: unknown): void {
   if (typeof delayMs !== "number")
     throw new TypeError(`delayMs must be a number of milliseconds; got ${show(delayMs)}`);
-  if (!(delayMs >= 0 && delayMs < Infinity)) throw new RangeError(`delayMs must be 0 or more; got ${delayMs}`);
+  if (!(delayMs >= 0 && delayMs < Infinity))
+    throw new RangeError(`delayMs must be finite and at least 0; got ${delayMs}`);
 }

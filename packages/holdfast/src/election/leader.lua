@@ -1,13 +1,14 @@
 --[[
   election/leader: the leader and its value. Changes nothing.
 
-  A claim that was granted leads from its first proclamation on. Until then there is no leader.
+  A granted claim leads from its first proclamation on. Until then, there is no leader.
 
   KEYS[1] lock    string, owner id of the leader; expires with its lease
   KEYS[2] fence   string, last term
   KEYS[3] record  hash: term, value, owner and number of the last proclamation, and terms, the number of terms
   REPLY   {0}                                 vacant
-          {1, restMs, term, terms, texts...}  led: for at least restMs; terms as in record; texts are owner and value
+          {1, restMs, term, terms, texts...}  led: the lease ends in restMs unless renewed; terms as in record; texts
+                                              are owner and value
 ]]
 local holder = redis.call('GET', KEYS[1])
 local last = redis.call('GET', KEYS[2])

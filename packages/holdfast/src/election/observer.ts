@@ -37,7 +37,7 @@ export interface Observed<State> {
 
 /** Options of `observe`. */
 export interface ObserveOptions {
-  /** Ends the observation, which then rejects with the reason of the signal. */
+  /** When the signal aborts, the observation ends and rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -46,7 +46,8 @@ export interface ObserveOptions {
  * are quickly replaced. Ends when the Holdfast instance is closed.
  *
  * @throws ClosedError  the Holdfast instance was closed before the first state was requested
- * @throws StoreError, the signal's reason  when that ends the observation
+ * @throws StoreError  a failure that retrying cannot fix
+ * @throws the signal's reason, when it aborts
  * @throws TypeError  invalid options
  */
 export function observe<State, Shown>(
@@ -130,7 +131,7 @@ class Observer<State> implements Occupant {
   constructor(observed: Observed<State>, signal: AbortSignal | undefined) {
     this.#observed = observed;
     this.#session = observed.session;
-    // No request uses this id. It only registers the observer with the session, which reports reconnects and the close.
+    // No request uses this claim. It only registers the observer, so that the session reports reconnects and closing.
     this.#claim = this.#session.newClaim(observed.name, 1, 1, "");
     this.#session.admit(this.#claim, this);
     this.#removeAbortListener = signal && onAbort(signal, () => this.#finish({ error: signal.reason }));

@@ -18,8 +18,7 @@ export interface ElectionHealth {
   readonly ok: boolean;
   /**
    * - `leader`: this Holdfast instance holds a leadership
-   * - `unsure`: the same, but half of the lease has passed without a confirmation from the server, so others may lead
-   *   soon
+   * - `unsure`: the same, but the server has confirmed nothing for over half of the lease, so others may lead soon
    * - `follower`: it holds none
    */
   readonly role: "leader" | "follower" | "unsure";
@@ -63,7 +62,7 @@ export function healthOf(session: Session, key: string, withinMs: number): Elect
   return { ok: ageMs <= withinMs, role, ageMs };
 }
 
-/** Time since the start of the last request that the server confirmed, in ms, by the clock that shows more. */
+/** Time since the start of the last request that the server confirmed, in ms; the larger value of the two clocks. */
 function unconfirmedMs(hold: Hold): number {
   const wholeMs = validUntil({ monotonicMs: 0, wallMs: 0 }, hold.leaseMs).wallMs;
   return Math.max(0, wholeMs - hold.validForMs());

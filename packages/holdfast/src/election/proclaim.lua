@@ -1,9 +1,8 @@
 --[[
   election/proclaim: store the leader's value if it still leads, and notify all observers.
 
-  The value is stored with the term, so that it is never mistaken for that of a later leader. A late copy of an
-  earlier proclamation of the same leader does nothing. The first proclamation of a term increases the number of
-  terms.
+  The value is stored with the term, so that it is never mistaken for the value of a later leader. A late copy of an
+  earlier proclamation of the same leader does nothing. The first proclamation of a term increases the number of terms.
 
   KEYS[1] lock     string, owner id of the leader; expires with its lease
   KEYS[2] fence    string, last term
@@ -11,7 +10,7 @@
   ARGV[1] owner    id of the claim that leads
   ARGV[2] term     its term
   ARGV[3] value    its new value
-  ARGV[4] number   number of this proclamation; rises with each one of the same claim
+  ARGV[4] number   number of this proclamation; rises with each proclamation of the claim
   ARGV[5] leaseMs  length of its lease
   ARGV[6] channel  channel of the observers
   REPLY   1        proclaimed

@@ -79,7 +79,7 @@ export class ElectionProtocol extends MutexProtocol {
     return isReleased;
   }
 
-  /** Stores the value of the leader. `number` rises with each proclamation of a leadership and identifies it. */
+  /** Stores the value of the leader. `number` identifies the proclamation and rises with each one. */
   async proclaim(
     { owner, token: term }: { readonly owner: string; readonly token: number },
     value: string,

@@ -1,9 +1,9 @@
 --[[
   election/resign: stop leading, grant to the next candidate, and notify all observers.
 
-  The number of terms stays in the record until the record expires. Compares the term too: a late copy of a
-  request to acquire can grant the lock again to a claim whose hold was force-released, and that claim must learn that
-  its own term ended.
+  The number of terms stays in the record until the record expires. The script also compares the term, because a late
+  copy of an acquire request can grant the lock again to a claim whose hold was force-released. That claim must still
+  learn that its own term ended.
 
   KEYS[1] lock     string, owner id of the leader; expires with its lease
   KEYS[2] fence    string, last term
@@ -13,7 +13,7 @@
   KEYS[6] record   hash: term, value, owner and number of the last proclamation, and terms, the number of terms
   ARGV[1] owner    id of the claim that leads
   ARGV[2] term     its term
-  ARGV[3] inbox    prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[3] inbox    prefix of inbox channels; a client's channel is the prefix plus the client id
   ARGV[4] channel  channel of the observers
   GRANTS  by hand-off
   REPLY   1        released

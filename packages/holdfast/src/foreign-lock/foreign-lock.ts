@@ -24,9 +24,9 @@ export interface ForeignParts<Held extends Lease> {
   readonly pauses: Pauses;
   /** Subscribes to changes, if the protocol publishes them. */
   readonly listen?: ForeignWait["listen"] | undefined;
-  /** Maximum number of requests of one acquire, 1 or more. Default Infinity: only time ends the wait. */
+  /** Maximum number of requests per acquire, 1 or more. Default: Infinity. */
   readonly attempts?: number | undefined;
-  /** Owner id of a claim in the foreign format. Default: the owner id of Holdfast. */
+  /** Returns the owner id of a claim in the foreign format. Default: the claim keeps its Holdfast owner id. */
   readonly ownerOf?: ForeignWait["ownerOf"] | undefined;
   /**
    * Key of the local line. Callers in one process with the same key are served in order, and only the first one sends
@@ -49,12 +49,12 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   }
 
   /**
-   * Waits until the lock is free, then holds it.
+   * Waits until the lock is free, then acquires it.
    *
    * Takes one round trip if the lock is free. Otherwise Holdfast asks again after a pause, when the current lease must
    * have ended, and when the protocol publishes a release.
    *
-   * @returns a lease; its token orders this grant only among those from Holdfast, unless the format has its own tokens
+   * @returns a lease; its token orders only grants made through Holdfast, unless the format has its own tokens
    * @throws AcquireTimeoutError  not granted within `waitMs`; nothing is held; names the holder if the format shows it
    * @throws StoreError           the server did not reply; a grant that may have been made is released or expires
    * @throws EvictionError        the server may evict locks and this was not allowed; nothing is held
@@ -68,7 +68,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
     const startedAtMs = runtime.monotonicMs();
     const end = await this.#wait(resolved);
     if (end instanceof Hold) return this.#made(end);
-    // If `attempts` ended the wait, it was shorter than `waitMs`, so the error reports its actual length.
+    // If `attempts` ended the wait before `waitMs`, the error reports the actual length of the wait.
     const waitMs = Math.min(resolved.waitMs, Math.max(1, Math.ceil(runtime.monotonicMs() - startedAtMs)));
     throw await timeoutError(this.session, this.protocol, { ...resolved, waitMs }, end, startedAtMs);
   }
@@ -98,8 +98,8 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   }
 
   /**
-   * Resolves the options of an acquire. The class of a format with additional options overrides this method, and
-   * removes those options before it calls this one.
+   * Resolves the options of an acquire. If a format has additional options, its class overrides this method and removes
+   * those options before it calls `super.resolved`.
    *
    * @internal
    */
@@ -107,7 +107,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
     return resolve(options, this.defaults);
   }
 
-  /** Called when a hold begins. A format that must check on its holds overrides this. @internal */
+  /** Called when a hold begins. Overridden by formats that must check their holds later. @internal */
   protected begun(_hold: Hold): void {}
 
   #wait(options: ResolvedOptions): Promise<Hold | TimedOut> {

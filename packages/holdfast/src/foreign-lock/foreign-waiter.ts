@@ -1,7 +1,7 @@
 /**
  * Waits for a lock that is shared with clients of another system. The server keeps no Holdfast queue and pushes no
- * grants. So the waiter sleeps until the current lease must be over, but no longer than `pauses` allows, or until a
- * message of the foreign protocol arrives.
+ * grants. So the waiter sleeps until the current lease must be over or a message of the foreign protocol arrives, but
+ * no longer than `pauses` allows.
  */
 import { ClosedError } from "../core/errors.js";
 import { type PublishedCall, publishAcquire, publishingEnds, publishUngranted } from "../core/events.js";
@@ -39,16 +39,16 @@ export interface ForeignWait {
   readonly listen?: ((claim: Claim, onNews: () => void) => ReturnType<Listen>) | undefined;
   /** Maximum number of requests, 1 or more, not counting those caused by a message. Default: Infinity. */
   readonly attempts?: number | undefined;
-  /** Owner id of a claim in the foreign format. Default: the owner id of Holdfast. */
+  /** Returns the owner id of a claim in the foreign format. Default: the claim keeps its Holdfast owner id. */
   readonly ownerOf?: ((claimNumber: number) => string) | undefined;
 }
 
 /**
  * One caller that waits for a foreign lock.
  *
- * At the front of its line it delegates to core's `Waiter`, which resends a request without a reply under the same
- * owner id, and undoes what the server may have done if the wait ends by abort, deadline or `close`. The first refusal
- * starts the subscription. Once subscribed, the waiter asks again before it sleeps.
+ * At the front of its line, it delegates to core's `Waiter`. That class resends a request without a reply under the
+ * same owner id. If the wait ends by abort, deadline or `close`, it undoes whatever the server may have done. The first
+ * refusal starts the subscription. Once subscribed, the waiter asks again before it sleeps.
  */
 export class ForeignWaiter implements Occupant, InLine {
   readonly #wait: ForeignWait;
@@ -59,7 +59,7 @@ export class ForeignWaiter implements Occupant, InLine {
   /** Set once this caller is at the front of its line. */
   #waiter: Waiter | undefined;
   #attempts = 0;
-  /** A message has arrived. The request that it causes does not count as an attempt. */
+  /** Whether a message has arrived. The request that a message causes does not count as an attempt. */
   #isCalled = false;
   #isSettled = false;
 
@@ -90,9 +90,9 @@ export class ForeignWaiter implements Occupant, InLine {
   /** Called by the line when this caller reaches the front: starts to send requests. */
   advance(): void {
     const { session, options, protocol } = this.#wait;
-    // `close` rejects the callers that are left.
+    // `close` rejects the remaining callers.
     if (this.#isSettled || session.isClosing) return;
-    // Callers that share a signal leave one after another, and this one has not received its abort event yet.
+    // Callers that share a signal leave one after another, so this one may not have received its abort event yet.
     if (options.signal?.aborted === true) {
       this.#abort();
       return;
@@ -107,7 +107,7 @@ export class ForeignWaiter implements Occupant, InLine {
     const ends = this.#ends;
     this.#waiter = new Waiter(session, this.#protocol(), { ...options, waitMs: Math.max(0, leftMs) }, this.#claim, {
       ...(ends.waiting === undefined ? {} : { waiting: ends.waiting }),
-      // Notifies the caller before the next one advances, so that a message that follows the grant finds a recipient.
+      // Notify the caller before the next one advances, so that a message right after the grant finds a recipient.
       granted: (granted) =>
         this.#end(() => {
           if (protocol.holdsNothing === true) publishUngranted(this.#call, "passed");

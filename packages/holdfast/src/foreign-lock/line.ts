@@ -24,12 +24,12 @@ export interface InLine {
  */
 export type Listen = (onNews: () => void) => Promise<Inbox>;
 
-/** How long a subscription is kept after the last waiter left, in ms. A busy lock soon has another waiter. */
+/** How long to keep a subscription after the last waiter has left, in ms. A busy lock soon has another waiter. */
 const LINGER_MS = 5_000;
 
 const lines = new WeakMap<Session, Map<string, Line>>();
 
-/** The line of all callers of `session` with the same `key`. */
+/** Returns the line of all callers of `session` with the same `key`. */
 export function lineOf(session: Session, key: string): Line {
   const ofSession = lines.get(session) ?? new Map<string, Line>();
   lines.set(session, ofSession);
@@ -38,7 +38,7 @@ export function lineOf(session: Session, key: string): Line {
   return line;
 }
 
-/** A line for a single caller, for locks whose server keeps the order and for callers that do not wait in line. */
+/** Returns a line for a single caller, for locks whose server keeps the order and for callers that do not wait. */
 export function lineOfOne(session: Session): Line {
   return new Line(session, 0, () => {});
 }
@@ -86,7 +86,7 @@ export class Line {
     else this.#linger = this.#session.runtime.startTimer(() => this.#close(), this.#lingerMs, false);
   }
 
-  /** Subscribes, unless it already has. Then the caller in front asks again, because earlier messages were missed. */
+  /** Subscribes unless already subscribed. Then the caller in front asks again, because it may have missed messages. */
   listen(open: Listen): void {
     if (this.#subscriber !== undefined || this.#isOpening || this.#isDeaf || this.#isClosed) return;
     this.#isOpening = true;
@@ -103,7 +103,7 @@ export class Line {
       this.#subscriber = subscriber;
       this.#front?.heard();
     } catch (error) {
-      // Other failures may be temporary. The next refusal tries again; until then the waiter polls.
+      // Other failures may be temporary. The next refused request subscribes again. Until then, the waiter polls.
       if (error instanceof UnsupportedError) this.#isDeaf = true;
     } finally {
       this.#isOpening = false;

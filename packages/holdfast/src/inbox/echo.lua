@@ -1,10 +1,10 @@
 --[[
   inbox/echo: send a client a message to its own inbox, so that it learns whether messages reach it.
 
-  Counts the subscriber as a hand-off does, because a subscriber that is not counted is granted nothing, even if
-  messages reach it: a demoted master still delivers what its new master publishes.
+  Counts the channel's subscribers, as a hand-off does. Delivery alone is not enough: a demoted master still delivers
+  what its new master publishes, but the new master does not count that subscriber, so a hand-off grants it nothing.
 
-  KEYS[1] inbox    name of the channel; nothing is stored there. In a cluster its hash tag selects the server that runs
+  KEYS[1] inbox    name of the channel; nothing is stored there. In a cluster, its hash tag selects the server that runs
                    the script
   ARGV[1] channel  name of the channel
   ARGV[2] number   number of the echo; no claim of the client has this number
@@ -25,8 +25,8 @@ end
 if notify(channel, message) then
   return 1
 end
--- There is no subscriber, or the server refuses to count or to publish. Nothing has been written, so these calls can
--- raise the error.
+-- There is no subscriber, or the server refuses to count or to publish. Nothing has been written, so it is safe for
+-- these calls to raise the server's error.
 if string.find(channel, '}:', 1, true) and countShard(channel) then
   redis.call('PUBSUB', 'SHARDNUMSUB', channel)
   redis.call('SPUBLISH', channel, message)

@@ -12,8 +12,8 @@ import { inboxEcho } from "../generated/inbox.js";
 /**
  * Creates the echo of a store.
  *
- * @param isOwnStore  true for a custom store of the application. No warning is emitted then, because the application
- *                    knows what its store does
+ * @param isOwnStore  true for an application's custom store. In that case, no warning is emitted, because the
+ *                    application knows what its store does
  */
 export function echoOn(store: Store, isOwnStore: boolean): Echo {
   return {

@@ -1,5 +1,5 @@
 --[[
-  lua/extend-lease: renew the lease of a mutex, if the claim holds it with exactly the given grant.
+  lua/extend-lease: renew the lease of a mutex, if the claim holds it under exactly the given grant.
 
   The same claim may have been granted twice, and only the later grant is valid. Never shortens a lease, because the
   request may be a late copy that arrives after a longer extension. Uses KEYS[1] lock, KEYS[2] fence. Returns whether
@@ -18,7 +18,7 @@ local function extendLease(owner, token, leaseMs)
     redis.call('PEXPIRE', KEYS[1], leaseMs)
     restMs = leaseMs
   else
-    -- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
+    -- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
     redis.call('PEXPIRE', KEYS[2], restMs + 600000)
   end
   redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)

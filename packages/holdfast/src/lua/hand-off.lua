@@ -5,17 +5,18 @@
   inbox has no subscriber is dropped, and the next one is tried. During a pause nothing is granted and the queue stays
   as it is. One call tries at most 10,000 waiters. The next call tries the others.
 
-  A grant by message lasts only for the `handOffMs` at the end of the waiter's id, until the new holder confirms it
-  with mutex/extend, because the subscription of a frozen process or a dead connection still counts. KEYS[4] stores
-  the client until then, so that lua/lose-places can recognize a lease that was never confirmed. A waiter of protocol
-  0 has no `handOffMs` and gets its full lease. So does the caller itself, because it gets the grant in the reply.
+  A grant by message lasts only for the `handOffMs` at the end of the waiter's id, unless the new holder confirms it
+  with mutex/extend. The reason is that a frozen process or a dead connection still counts as subscribed. Until the
+  confirmation, KEYS[4] stores the client, so that lua/lose-places can recognize a lease that was never confirmed. A
+  waiter of protocol 0 has no `handOffMs` and gets its full lease. So does the caller itself, because it gets the grant
+  in the reply.
 
   Needs lua/notify. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue, KEYS[4] handed, KEYS[5] pause. `self` is the
-  caller's own claim: it gets a reply, not a message. `now` is the time if the caller has read it: a script reads it
-  only once. Returns the granted claim and its first token, or nil if nothing was granted.
+  caller's own claim, which gets a reply, not a message. `now` is the time if the script has already read it, else
+  nil. Returns the granted claim and its first token, or nil if nothing was granted.
 ]]
--- Call this if the lock is free during a pause, which lasts for another `restMs`. Raises the fence as for a grant, so
--- that an earlier holder that is late, or that reclaims its lease after a failover, is refused. The fence outlives the
+-- Call this if the lock is free during a pause, which lasts for another `restMs`. Raises the fence as a grant does, so
+-- that an earlier holder is refused if it is late, or if it reclaims its lease after a failover. The fence outlives the
 -- pause by 10 minutes, but lasts for one day and 10 minutes at most.
 local function moveFence(restMs, now)
   if not now then
@@ -29,7 +30,7 @@ end
 local function handOff(inbox, self, now)
   local pausedMs = redis.call('PTTL', KEYS[5])
   if pausedMs ~= -2 then
-    -- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
+    -- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
     redis.call('ZREM', KEYS[3], '')
     moveFence(pausedMs, now)
     return
@@ -58,7 +59,7 @@ local function handOff(inbox, self, now)
     end
     if isGranted then
       local handOffMs = waiter ~= self and string.match(waiter, ';(%d+)$')
-      -- An invalid lease fails here, before the fence is written, so the fence still belongs to the current holder.
+      -- An invalid lease makes this fail before the fence is written, so the fence still matches the current holder.
       redis.call('SET', KEYS[1], waiter, 'PX', handOffMs or leaseMs)
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       if handOffMs then

@@ -1,5 +1,5 @@
 --[[
-  lua/holds: whether a claim holds the mutex with exactly the given grant.
+  lua/holds: whether a claim holds the mutex under exactly the given grant.
 
   Compares the token too, because the same claim may have been granted twice, and only the later grant is valid.
   Uses KEYS[1] lock, KEYS[2] fence.

@@ -1,18 +1,18 @@
 --[[
-  lua/lineage-verdict: how long a server must not grant, given what it knows about itself and its marker.
+  lua/lineage-verdict: how long a server may not grant locks, given its own state and its marker.
 
-  Only this function decides that. It is pure: no reads, no writes, no clock.
+  Only this function decides that. It is pure: it reads and writes no keys, and reads no clock.
 
-  - `run` is this run of this server.
-  - `settled` is the run that may grant according to the marker, and `pending` the one that has been waiting since
-    `sinceMs`; each is false if there is none.
-  - A server without a marker counts as new, unless it was promoted. With `isStrict`, a server that has been up for
-    less than the longest lease may also have forgotten its locks.
+  - `run` is the current run of this server.
+  - `settled` is the run that may grant according to the marker. `pending` is the run that has been waiting since
+    `sinceMs`. Each is false if there is none.
+  - A server without a marker counts as new, unless it was promoted. With `isStrict`, it must also have been up for as
+    long as the longest lease, because it may have forgotten its locks.
   - `isShard` is true if the marker moves between servers with its slot. Then a marker of another run does not show
-    that this server took over: a server that was not promoted can have lost something only when it was started.
+    that this server took over. Unless it was promoted, this server can have lost grants only when it started.
   - `isAlone` is true for a server of a quorum if too few of the others have reported their longest lease since this
     run began. A forgotten lease may be longer than any known one, so the server waits at least one hour.
-  Returns how many ms to wait from now, 0 if the server may grant, and the time at which the wait began.
+  Returns two values: how many ms to wait from now (0 if the server may grant), and when the wait began.
 ]]
 local function verdict(
   run, isPromoted, upMs, settled, pending, sinceMs, longestMs, isStrict, nowMs, isShard, isAlone

@@ -2,16 +2,16 @@
   lua/notify: send a message to the inbox of a client, if the client is subscribed to it.
 
   A grant to a process that is gone would block the lock for a whole lease, so the subscribers are counted before the
-  message is sent. PUBLISH also counts subscribers of patterns, such as an operator with PSUBSCRIBE. So the script
-  counts the subscribers of the exact channel.
+  message is sent. The reply of PUBLISH is not enough, because it counts pattern subscribers, such as an operator with
+  PSUBSCRIBE. So the script counts the subscribers of the exact channel.
 
-  In a cluster the inbox ends in the hash tag of the keys and a colon. Its channel is sharded, because the server of a
-  slot knows all subscribers of a channel only if the channel is sharded. While the slot migrates to a server, or just
-  after a server took over, that server knows none. So a client that is skipped is notified on its own channel. If it is
-  alive, it queues again. A server older than Redis 7 has no sharded channels and cannot count, so it treats every
-  client as subscribed.
+  In a cluster, the inbox prefix ends in the hash tag of the keys and a colon. The channel is sharded, because the
+  server of a slot knows all subscribers of a channel only if the channel is sharded. While the slot migrates to a
+  server, or just after a server took over, that server knows no subscribers. So a client that is skipped is notified
+  on its own channel. If it is alive, it queues again. A server older than Redis 7 has no sharded channels and cannot
+  count, so every client is treated as subscribed.
 
-  A user may lack the permission to count or to publish, and some managed servers refuse both inside a script. The
+  The Redis user may lack the permission to count or to publish, and some servers refuse both inside a script. The
   calling scripts have already written by then and must not stop halfway, so a refusal counts as "not subscribed", and
   the waiters poll. Only inbox/echo reports such a refusal as an error.
 

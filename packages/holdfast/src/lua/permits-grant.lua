@@ -6,7 +6,7 @@
   - All heads that fit are granted in the same call, so a writer that leaves lets in all readers up to the next
     writer.
   - A head whose process is gone is dropped even if it does not fit, because it would hold up all others.
-  - A head that wants more than the capacity is notified; when it asks again, it gets the reason.
+  - A head that wants more than the capacity is notified. When it asks again, the reply says why.
   - During a pause nothing is granted and the queue stays as it is.
   - One call handles at most 10,000 claims. The next call handles the others.
 
@@ -79,14 +79,14 @@ local function losePlaces()
   gone = {}
 end
 
--- `self` is the caller's own claim: it gets a reply, not a message. Returns its token and slots if it was granted.
+-- `self` is the caller's own claim, which gets a reply, not a message. Returns its token and slots if it was granted.
 local function grantHeads(self)
   losePlaces()
   -- EXISTS counts a repeated key twice, so a result above 1 means that there is a pause.
   local found = used < capacity and redis.call('EXISTS', KEYS[5], KEYS[6], KEYS[6]) or 0
   if found > 1 and used == 0 and wasHeld then
-    -- The permits became free during a pause. Raise the fence, so that a late earlier holder is refused, as it would
-    -- be after a grant.
+    -- The permits became free during a pause. Raise the fence as a grant does, so that an earlier holder is refused if
+    -- it is late.
     redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
   end
   if found ~= 1 then

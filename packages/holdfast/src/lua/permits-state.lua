@@ -1,18 +1,18 @@
 --[[
   lua/permits-state: read the current permits of one name.
 
-  Reads them once, together with `record`, the grant of the local `owner` (an empty string if the script has none).
-  A grant is `<weight>/<token>/<slot>,<slot>…`, and after a change of weight also `/<first token>/<number of the
-  change>`. A grant by message that is not confirmed yet ends in `/!`.
+  Also reads `record`, the grant of the local `owner`, which is an empty string if the script has no owner. A grant is
+  `<weight>/<token>/<slot>,<slot>…`, followed by `/<first token>/<number of the change>` after a change of weight. A
+  grant by message that is not confirmed yet ends in `/!`.
 
   Invariants:
   - `used` is the sum of the weights of all grants in KEYS[1].
   - The holders in KEYS[1] are those in KEYS[3].
-  - The slot numbers below `top` that no grant has are the `free` members of KEYS[4].
+  - KEYS[4] contains the slot numbers below `top` that no grant has. `free` is their number.
   - No lease ends before `first`, so no script searches for expired leases until then.
-  - No key expires before a lease in it ends, and none before `until`.
-  - The member `-` of KEYS[3] never ends. It is a placeholder that keeps the key and its expiry while holders come and
-    go.
+  - No key expires before `until`, or before a lease in it ends.
+  - The member `-` of KEYS[3] is a placeholder that never expires. It keeps the key and its expiry while holders come
+    and go.
 
   Uses KEYS[1] state.
 ]]

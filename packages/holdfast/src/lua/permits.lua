@@ -26,7 +26,7 @@ local function lengthen(leaseMs)
   end
 end
 
--- Writes all fields and the placeholder member `-`, so that the number of holders follows from the size of either key.
+-- Writes all fields and the placeholder member `-`, so that the size of either key shows the number of holders.
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
   capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false
@@ -36,7 +36,7 @@ local function begin(size, declared)
   lengthen(0)
 end
 
--- Never shortens a lease. If the key was missing, it was deleted or evicted: `first` = 0 makes the next call repair it.
+-- Never shortens a lease. If KEYS[3] was deleted or evicted, `first` = 0 makes the next call repair it.
 local function keepLease(holder, ends)
   if redis.call('ZADD', KEYS[3], 'GT', 'inf', '-', ends, holder) == 2 then
     redis.call('PEXPIRE', KEYS[3], keptMs())

@@ -2,8 +2,8 @@
   lua/signal-next: move waiters from a condition to the end of the mutex's queue, first come, first served.
 
   A waiter whose inbox has no subscriber is dropped and the next one is tried, because a signal to a process that is
-  gone would be lost. If such a waiter is alive, it finds that it is in no queue when it asks, and continues: a spurious
-  wake-up. One call tries at most 10,000 waiters. The caller learns how many are left and asks again.
+  gone would be lost. If such a waiter is alive, it finds out when it next asks, and continues with a spurious wake-up.
+  One call tries at most 10,000 waiters. The reply says how many are left, and the client asks again.
 
   Needs lua/notify. Uses KEYS[3] queue. `pop` removes the first waiter from the condition. It is a parameter,
   because the key of the condition has a different index in each script. Returns how many were moved, at most `most`.

@@ -1,8 +1,8 @@
 --[[
   lua/why-lost: what a claim that no longer holds the mutex may assume.
 
-  The fence shows this. Every grant raises it, so as long as it equals the claim's own token, nothing has been granted
-  since. Uses KEYS[2] fence. Returns 2 unclaimed, 3 claimed, 4 forgotten.
+  Every grant raises the fence. So as long as the fence equals the claim's own token, nothing has been granted since.
+  Uses KEYS[2] fence. Returns 2 unclaimed, 3 claimed, 4 forgotten.
 ]]
 local function whyLost(holder, token)
   local last = redis.call('GET', KEYS[2])

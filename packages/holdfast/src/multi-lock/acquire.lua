@@ -1,12 +1,12 @@
 --[[
   multi-lock/acquire: take several mutexes if each is free and has no waiters; otherwise take none.
 
-  This is one atomic step, so that no other client sees half of them taken, and two callers that name them in opposite
-  order cannot deadlock. Each mutex gets its own claim, as if it were acquired alone, and from then on the scripts of
-  the mutex extend and release it. A repeated request with the same owners gets the same reply.
+  This is one atomic step, so that no other client sees only some of them taken, and two callers that name them in
+  opposite order cannot deadlock. Each mutex gets its own claim, as if it were acquired alone, and is then extended and
+  released with the scripts of a mutex. A repeated request with the same owners gets the same reply.
 
-  The number of mutexes differs between calls, so this script computes the n of KEYS[n]. If a proxy refuses this,
-  only speed is lost: the mutexes are then acquired one by one, in order.
+  The number of mutexes differs between calls, so this script computes the n of KEYS[n]. If a proxy rejects such a
+  script, the mutexes are acquired one after the other, which is slower.
 
   ARGV[1]   leaseMs  length of each lease
   ARGV[2]   owners   ids of the claims, one for each mutex, separated by spaces, which no id contains
@@ -42,12 +42,12 @@ for member, owner in ipairs(owners) do
   local last = tonumber(redis.call('GET', KEYS[5 * member - 3]) or 0)
   local token = now
   if isOurs[member] and last > 0 then
-    -- The first reply was lost. Nothing was granted since, so the last token is ours.
+    -- The first reply was lost. Nothing has been granted since, so the last token is ours.
     token = last
   elseif last >= now then
     token = last + 1
   end
-  -- Never shortens a lease that is ours, because this may be a late copy that arrives after an extension.
+  -- Do not shorten a lease that is ours, because this may be a late copy that arrives after an extension.
   if redis.call('PTTL', KEYS[5 * member - 4]) - leaseMs < 0 then
     redis.call('SET', KEYS[5 * member - 4], owner, 'PX', leaseMs)
   end

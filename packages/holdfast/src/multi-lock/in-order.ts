@@ -38,7 +38,7 @@ export interface OrderedRequest {
  * @returns one lease for each of `locks`, all held
  * @throws AcquireTimeoutError  names the lock that was not acquired in time; nothing is held
  * @throws PausedError          names the lock that is paused; nothing is held
- * @throws StoreError, ClosedError, signal.reason, and what a member's own acquire throws
+ * @throws StoreError, ClosedError, signal.reason, and other errors of a member's own acquire
  */
 export async function acquireInOrder(request: OrderedRequest): Promise<readonly Lease[]> {
   for (;;) {
@@ -71,7 +71,7 @@ const MEMBER_LOST = Symbol("a member was lost during the wait for the others");
 /**
  * Makes one pass through all the locks, starting with the first.
  *
- * @returns the leases of all locks; or the name of a lock that was lost during the pass, which must then start over
+ * @returns the leases of all locks; or the name of a lock that was lost during the pass, so the pass must be repeated
  */
 async function acquireEach(
   request: OrderedRequest,
@@ -114,7 +114,7 @@ async function releasedAfter(
 ): Promise<unknown> {
   const releases = releaseAll(held);
   if (!(error instanceof AcquireTimeoutError || error instanceof PausedError)) return error;
-  // These errors promise that nothing is held, so wait for the releases. If one is uncertain, return its error
+  // These errors promise that nothing is held, so wait for the releases. If a release is uncertain, return its error
   // instead.
   for (const end of await releases)
     if (end.status === "rejected" && end.reason instanceof StoreError) return end.reason;

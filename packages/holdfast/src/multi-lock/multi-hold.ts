@@ -1,8 +1,9 @@
 /**
  * Several leases that act as one.
  *
- * Invariants: the whole is valid only while each member is valid. As soon as one member is lost, the whole is lost, the
- * loss is reported once, and the other members are released, because work that needs all of them has to stop.
+ * Invariants: the combined lease is valid only while each member is valid. As soon as a member is lost, the combined
+ * lease is lost, the loss is reported once, and the other members are released, because work that needs all members
+ * must stop.
  */
 import { type Forced, LeaseLostError, type LossReason, UnsupportedError } from "../core/errors.js";
 import type { Ended, ExportedLease, Holding, LossListener } from "../core/lease.js";
@@ -10,7 +11,7 @@ import { Lease, type ReleaseOutcome } from "../core/lease.js";
 import type { NotHeld } from "../core/protocol.js";
 import type { Runtime } from "../core/runtime.js";
 
-/** The holding behind the lease of a multi-lock: the leases of its members, as one. */
+/** The holding behind a multi-lock's lease. It combines the leases of the members. */
 export class MultiHold implements Holding {
   readonly kind = "multi-lock";
   readonly lockName: string;
@@ -54,21 +55,20 @@ export class MultiHold implements Holding {
   }
 
   /**
-   * If the outcome for a member is uncertain, Holdfast keeps the earlier end of that member's lease, and thus of the
-   * whole.
+   * If the outcome for a member is uncertain, its lease keeps its earlier end, and the combined lease ends no later.
    */
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const ends = await Promise.allSettled(this.#leases.map((lease) => lease.extend(leaseMs)));
     return lossIn(ends) ?? "extended";
   }
 
-  /** Releases all members, even if some releases fail. The worst outcome counts. */
+  /** Releases all members, even if some releases fail. Returns the worst outcome. */
   async release(): Promise<Ended> {
     this.#isOver = true;
     const ends = await Promise.allSettled(this.#leases.map((lease) => lease.release()));
     const loss = lossIn(ends);
     if (loss !== undefined) return loss;
-    // Members released early, because another was lost, may have been granted to others since.
+    // Members that were released early, because another member was lost, may have been granted to others since.
     const isEarly = this.#lostFor !== undefined && this.#lostFor !== "closed";
     if (isEarly && this.#leases.length > 1) return "claimed";
     const isUnclaimed = ends.some((end) => end.status === "fulfilled" && end.value === "expired-unclaimed");
@@ -97,7 +97,7 @@ export class MultiHold implements Holding {
     }
     this.#lostFor = reason;
     this.#forced = forced;
-    // On close, the Holdfast instance releases all members itself and waits for that.
+    // On close, the Holdfast instance releases all members itself and waits for the releases.
     if (reason !== "closed") void releaseAll(this.#leases.filter((lease) => lease !== member));
     for (const listener of this.#lossListeners) listener(reason, forced);
   }

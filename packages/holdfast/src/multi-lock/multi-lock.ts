@@ -26,9 +26,9 @@ const refusing = new WeakSet<Session>();
 /**
  * A lease on all members of a multi-lock. The leases of the members end together.
  *
- * `token` and `owner` are those of the member with the highest token, which rises with every grant of the same
- * members. Pass each resource the token of its own member, from `leases`, because clients that lock only this resource
- * use tokens of that member. Release the multi-lease, not single members.
+ * `token` and `owner` are those of the member with the highest token, which rises with every grant of the same members.
+ * Pass each resource the token of its own member, from `leases`, because clients that lock only this resource use
+ * tokens of that member. Release the multi-lease, not individual members.
  */
 export class MultiLease extends Lease {
   /** The members' own leases, in the order in which the members were given. */
@@ -50,14 +50,14 @@ export interface MultiInspection extends Inspection {
 /**
  * Acquires several locks, all or none, with one deadline.
  *
- * If all members are mutexes, and in a cluster have the same hash tag, the first attempt is one script that acquires
- * all of them if all are free: one round trip. If that fails, or if kinds are mixed, the members are acquired one
- * after the other. The order is the same for all callers, whatever order the members are given in, so multi-locks
- * never deadlock. While a caller waits for one member, it holds those before it. A wait that ends with a timeout, an
- * abort or an error releases the members it holds. A wait in which a member is lost starts over.
+ * If all members are mutexes, and in a cluster have the same hash tag, the first attempt is one script call. If all
+ * members are free, it acquires all of them in one round trip. If it fails, or if kinds are mixed, the members are
+ * acquired one after the other. The order is the same for all callers, whatever order the members are given in, so
+ * multi-locks never deadlock. While a caller waits for one member, it holds those before it. A wait that ends with a
+ * timeout, an abort or an error releases the members it holds. A wait in which a member is lost starts over.
  *
- * Losing any member loses the whole lease, and the other members are released. A release releases all members, and the
- * worst outcome counts.
+ * If any member is lost, the whole lease is lost, and the other members are released. `release` releases all members
+ * and returns the worst outcome.
  *
  * @example
  * const accounts = holdfast.multiLock(["account:1", "account:2"]);
@@ -142,7 +142,8 @@ export class MultiLock {
   }
 
   /**
-   * Returns the holders and the waiters of the members. Each member is read separately, not at the same moment.
+   * Returns the holders and the waiters of the members. The members are read separately, so their states can be from
+   * different moments.
    *
    * @throws StoreError
    */

@@ -1,8 +1,8 @@
 /**
  * Takes several mutexes in one script call.
  *
- * The attempt implements WaitProtocol, although it never queues, to reuse the code that retries after a lost reply and
- * that gives up a claim that may have been granted.
+ * The attempt never queues. It implements WaitProtocol to reuse two parts of core: the retry after a lost reply, and
+ * the cleanup of a claim that may have been granted.
  */
 import { waitForGrant } from "../core/acquire.js";
 import { call } from "../core/call.js";
@@ -18,14 +18,14 @@ import type { MutexProtocol } from "../mutex/protocol.js";
 /** The parts of a member that is a mutex. */
 export type MutexParts = LockParts<Lease> & { readonly protocol: MutexProtocol };
 
-/** The leases of all members, in the order of `members`; or the first member that others had taken. */
+/** The leases of all members, in the order of `members`; or the first member that was not free. */
 export type Together = { readonly leases: readonly Lease[] } | { readonly taken: MutexParts };
 
 /**
  * Makes one attempt.
  *
- * @throws StoreError   outcome unknown; what may have been granted is released or expires. Not transient if this server
- *                      or proxy does not run the script at all
+ * @throws StoreError   outcome unknown; members that may have been granted are released or expire. Not transient if the
+ *                      server or proxy never runs this script
  * @throws ClosedError, signal.reason
  */
 export async function acquireTogether(
@@ -35,7 +35,7 @@ export async function acquireTogether(
   options: ResolvedOptions,
 ): Promise<Together> {
   const { retained } = session;
-  // No caller of this process uses a retained claim, so it must not make this attempt fail.
+  // A retained claim that no caller uses must not make this attempt fail, so it is released first.
   if (retained !== undefined) await Promise.all(members.map(async ({ protocol }) => retained.get(protocol.key)?.end()));
   const attempt = new JointAttempt(session, name, members, options);
   const end = await waitForGrant(session, attempt, { ...options, waitMs: 0, amount: 1 }, (granted) =>
@@ -65,7 +65,7 @@ class JointAttempt implements WaitProtocol {
     this.#options = options;
   }
 
-  /** The first member that others had taken. */
+  /** The first member that was not free. */
   get taken(): MutexParts {
     return this.#members[this.#taken] as MutexParts; // the script returns an index into these members
   }

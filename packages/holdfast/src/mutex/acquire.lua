@@ -3,25 +3,26 @@
 
   This is one atomic step, so that a holder always has a token and no claim waits for a free mutex. A repeated request
   with the same owner gets the same reply, because the first reply may have been lost. The token is the server's time in
-  microseconds, or the last token + 1 if that is higher. So it rises even if the fence key is gone or a replica without
-  it was promoted.
+  microseconds, or the last token + 1 if that is higher. So tokens rise even if the fence key is gone or a promoted
+  replica lacks it.
 
   KEYS[1] lock     string, owner id of the holder; expires with its lease
   KEYS[2] fence    string, last token issued
-  KEYS[3] queue    sorted set, owner of a waiting claim -> arrival: time in microseconds, or the last one + 1 if higher
+  KEYS[3] queue    sorted set, owner of a waiting claim -> arrival: time in µs, or the last arrival + 1 if higher
   KEYS[4] handed   string, client whose grant by message is not confirmed yet
   KEYS[5] pause    string, the current pause, during which nothing is granted; expires at its end
   ARGV[1] owner    id of this claim
   ARGV[2] leaseMs  length of the lease
-  ARGV[3] fenceMs  expiry of the fence; an argument because Lua converts computed numbers to text slowly
+  ARGV[3] fenceMs  lifetime of the fence key; passed in because Lua converts computed numbers to text slowly
   ARGV[4] block    number of tokens that this claim reserves, 1 or more
   ARGV[5] enqueue  1 if the claim may join the queue, but not during a pause; 2 if it may join even during a pause;
                    0 if its client has no inbox or does not wait
-  ARGV[6] inbox    prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[6] inbox    prefix of inbox channels; a client's channel is the prefix plus the client id
   GRANTS  by itself
   REPLY   token                granted; the first token of the block
-          {0, restMs, nowUs, pauses...}  waiting in the queue; the current lease ends in restMs, or never if -1; pauses
-                                         is the current pause, if any; without a holder, the pause ends in restMs
+          {0, restMs, nowUs, pauses...}  waiting in the queue; restMs is the time until the current lease ends, -1 if it
+                                         never does; without a holder, until the pause ends; pauses is the current
+                                         pause, if any
           {1, restMs, nowUs, pauses...}  refused, and not in the queue
 ]]
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -40,8 +41,8 @@ end
 
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
-  -- The first reply was lost. Nothing has been granted since, so the last token is ours. Never shortens the lease,
-  -- because this request may be a late copy that arrives after an extension.
+  -- The claim already holds the mutex; the first reply may have been lost. Nothing has been granted since, so the last
+  -- token is its own. Do not shorten the lease, because this may be a late copy that arrives after an extension.
   if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
   end
@@ -58,7 +59,7 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- Joins the queue, unless the claim is already in it or may not join. Returns the pause, or nil.
+-- Adds the claim to the queue, unless it is already there or may not join. Returns the pause, or nil.
 local function queue()
   local pause = redis.call('GET', KEYS[5])
   local isQueued = redis.call('ZSCORE', KEYS[3], owner)
@@ -76,7 +77,7 @@ local function queue()
 end
 
 if holder then
-  -- Returns before the functions below are defined. That saves time because on a busy lock most calls end here.
+  -- Return before defining the functions below, because most calls on a busy lock end here.
   local pause = nil
   if enqueue ~= '0' then
     pause = queue()
@@ -91,8 +92,8 @@ end
 local isUnconfirmed = losePlaces(inbox)
 local pause = queue()
 if pause then
-  -- A fence with more than 10 minutes left was already raised for this pause. The exception is the fence of an
-  -- unconfirmed grant, because that grant ended earlier than its lease would have.
+  -- If the fence key expires in more than 10 minutes, the fence was already raised for this pause. This does not apply
+  -- after an unconfirmed grant, because such a grant ends before its lease would.
   if isUnconfirmed or redis.call('PTTL', KEYS[2]) <= 600000 then
     moveFence(redis.call('PTTL', KEYS[5]), now)
   end

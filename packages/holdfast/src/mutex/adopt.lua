@@ -1,9 +1,9 @@
 --[[
   mutex/adopt: move a held lease to another claim, as when one process hands its work to another.
 
-  The token stays the same, so the resource sees one holder. From then on the first claim holds nothing. A repeated
-  request from the adopting claim gets the same reply. Never shortens a lease, because this may be a late copy that
-  arrives after an extension.
+  The token stays the same, so the resource sees one holder. From then on, the first claim holds nothing. A repeated
+  request from the adopting claim gets the same reply. An adoption never shortens the lease, because the request may be
+  a late copy that arrives after an extension.
 
   KEYS[1] lock     string, owner id of the holder; expires with its lease
   KEYS[2] fence    string, last token issued

@@ -1,10 +1,10 @@
 --[[
   mutex/extend: renew the lease if it is still ours; a claim also uses this to check that it still holds the mutex.
 
-  Comparing and extending are one atomic step, so that this cannot extend the next holder's lease. Compares the token
-  too, because the same claim may have been granted twice, and only the later grant is valid. Never shortens a lease,
-  because this request may be a late copy that arrives after a longer extension. The holder of a grant by message also
-  confirms it with this script; see lua/hand-off.
+  Comparing and extending are one atomic step, so that this cannot extend the next holder's lease. The script also
+  compares the token, because the same claim may have been granted twice, and only the later grant is valid. It never
+  shortens a lease, because the request may be a late copy that arrives after a longer extension. A holder that was
+  granted the mutex by message also confirms the grant with this script; see lua/hand-off.
 
   KEYS[1] lock     string, owner id of the holder; expires with its lease
   KEYS[2] fence    string, last token issued

@@ -9,9 +9,9 @@
   KEYS[3] queue   sorted set, owner of a waiting claim -> arrival number
   KEYS[4] handed  string, client whose grant by message is not confirmed yet
   KEYS[5] pause   string, the current pause, during which nothing is granted; expires at its end
-  ARGV[1] owner   claim whose hold to end; empty to identify it by the token only
-  ARGV[2] token   any token of the grant to end; empty to identify it by the owner only
-  ARGV[3] inbox   prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[1] owner   claim to release; empty to identify the hold by its token only
+  ARGV[2] token   any token of the grant; empty to identify the hold by its owner only
+  ARGV[3] inbox   prefix of inbox channels; a client's channel is the prefix plus the client id
   ARGV[4] note    text appended to the message to the holder; may be empty
   GRANTS  by hand-off
   REPLY   0      unchanged: free, or held by another claim

@@ -10,9 +10,9 @@
   KEYS[4] handed  string, client whose grant by message is not confirmed yet
   KEYS[5] pause   string, the current pause, during which nothing is granted; expires at its end
   ARGV[1] owner   id of the claim that stops waiting
-  ARGV[2] inbox   prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[2] inbox   prefix of inbox channels; a client's channel is the prefix plus the client id
   GRANTS  by hand-off
-  REPLY   0      absent: it neither waited nor held
+  REPLY   0      absent: the claim neither waited nor held the mutex
           1      left the queue
           2      released the grant that was made in the meantime
 ]]

@@ -9,7 +9,7 @@ import type { Session } from "../core/session.js";
 import type { MutexProtocol } from "./protocol.js";
 
 /**
- * Mutual exclusion across processes: at most one live lease per name, on one server, between failovers.
+ * Mutual exclusion across processes: at most one live lease per name on one server, unless a failover occurs.
  *
  * Not reentrant: a holder that acquires again waits for itself.
  *
@@ -18,12 +18,12 @@ import type { MutexProtocol } from "./protocol.js";
  * "strict"`.
  *
  * A holder that crashes blocks the others until its lease ends. A process that freezes while it waits delays the others
- * by at most 3 s, because a hand-off is provisional until it is confirmed. A holder that was paused or lost its
- * connection learns from `lease.signal` and `lease.assertHeld()` that it lost the lock, before the lease ends on the
- * server. Holdfast cannot stop what the holder does after that; only a resource that checks `lease.token` can.
+ * by at most 3 s, because a hand-off is provisional until it is confirmed. A holder that froze or lost its connection
+ * learns from `lease.signal` and `lease.assertHeld()` that it lost the lock, before the lease ends on the server.
+ * Holdfast cannot stop what the holder does after that; only a resource that checks `lease.token` can.
  *
- * Algorithm: our own (docs/adr/001-queue-on-the-server.md). One key holds the owner, one the last token, and one the
- * queue.
+ * The algorithm is Holdfast's own (docs/adr/001-queue-on-the-server.md). One key holds the owner, another the last
+ * token, and a third the queue.
  *
  * @example
  * const mutex = holdfast.mutex("order:42");
@@ -58,7 +58,7 @@ export class Mutex extends Lock {
     checkName(name);
     const { keys, inbox } = this.#protocol;
     const { base, lock, fence, queue, handed, pause } = keys;
-    // The name is percent-encoded so that no condition name can produce the key of something else.
+    // Percent-encode the name, so that no condition name can produce the key of another object.
     const condition = `${base}:condition:${encodeURIComponent(name)}`;
     const own = { lock, fence, queue, handed, pause };
     const place = { store: this.session.store, mutex: this.#protocol, ...own, condition, inbox };

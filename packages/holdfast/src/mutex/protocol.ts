@@ -49,11 +49,11 @@ export interface MutexPlace {
   readonly key?: string | undefined;
   /** The lock key, and the prefix of the other keys. */
   readonly keys: Pick<LockKeys, "base" | "lock">;
-  /** Prefix of inbox channels: the channel of a client is this plus its client id. */
+  /** Prefix of inbox channels; a client's channel is the prefix plus the client id. */
   readonly inbox: string;
   /**
-   * Longest time between re-checks of a waiter, in ms, if clients of other libraries release the lock without a
-   * message.
+   * Longest time between a waiter's re-checks, in ms. Set if clients of other libraries release the lock without
+   * sending a message.
    */
   readonly recheckMs?: number | undefined;
   /** See `LockProtocol.retain`. */
@@ -85,10 +85,10 @@ export class MutexProtocol implements LockProtocol {
   readonly retain: Retention | undefined;
   readonly store: Store;
   protected readonly base: string;
-  /** Kept, because each renewal in bulk sends it. */
+  /** Stored, because each bulk renewal sends it. */
   readonly #fence: string;
   readonly #isMapped: boolean;
-  /** The grant that was last renewed in bulk, and its owner and token as the script takes them. */
+  /** The grant that was last renewed in bulk, and its owner and token in the form that the script takes. */
   #renewed: Grant | undefined;
   #renewedText = "";
 
@@ -131,7 +131,7 @@ export class MutexProtocol implements LockProtocol {
   }
 
   get renewAll(): LockProtocol["renewAll"] {
-    // One script cannot use keys of several cluster slots, and a store that waits for replicas does so lease by lease.
+    // One script cannot use keys of several cluster slots, and a store that waits for replicas does so for each lease.
     return this.store.shardInbox === undefined && this.store.confirmsGrants !== true
       ? MutexProtocol.#renewAll
       : undefined;
@@ -225,8 +225,8 @@ export class MutexProtocol implements LockProtocol {
       const protocol = each as MutexProtocol;
       caller ??= protocol;
       keys.push(protocol.key, protocol.#fence);
-      // Kept for the next renewal, because building it would take a fifth of the time that a renewal takes here. `join`
-      // returns one string in memory; a template would keep its parts as well.
+      // Keep the text for the next renewal, because building it takes a fifth of this process's time for a renewal.
+      // `join` returns one flat string; a template literal would keep its parts in memory as well.
       if (protocol.#renewed !== grant) {
         protocol.#renewed = grant;
         protocol.#renewedText = [grant.claim.owner, grant.token].join(" ");

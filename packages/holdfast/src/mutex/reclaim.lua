@@ -1,16 +1,16 @@
 --[[
   mutex/reclaim: put back a valid lease that a failover has lost.
 
-  Works only while this server may not grant. It has granted nothing since it took over, so all its data comes from
-  the previous server, or was also put back. That data may be out of date. A holder with a lower token than the
-  caller's held the lock before the caller. A higher token means that others held it after the caller. The script raises
-  the fence, so that the next token is higher than the one that was put back.
+  Works only while this server may not grant. The server has granted nothing since it took over, so all its data comes
+  from the previous server or from other reclaims, and may be out of date. If the last token on record is lower than the
+  caller's, the holder on record held the lock before the caller. If it is higher, another claim held the lock after the
+  caller. The script raises the fence, so that the next token is higher than the one that was put back.
 
   KEYS[1] lock     string, owner id of the holder; expires with its lease
   KEYS[2] fence    string, last token issued
   KEYS[3] queue    sorted set, owner of a waiting claim -> arrival number
   KEYS[4] handed   string, client whose grant by message is not confirmed yet
-  KEYS[5] marker   hash, run: the run of this server that may grant
+  KEYS[5] marker   hash; the field `run` names the server run that may grant
   ARGV[1] owner    id of the claim that was granted
   ARGV[2] token    last token of its block
   ARGV[3] leaseMs  length of the lease, counted from now

@@ -2,9 +2,9 @@
   mutex/release: release the mutex if it is still ours, and grant it to the next waiter.
 
   This is one atomic step, so that the mutex is never free while a claim waits. A repeated request gets 3 if the mutex
-  was granted to the next claim in the meantime; the client knows that it sent the request twice. Compares the token
-  too: a late copy of a request to acquire can grant the mutex again to a claim whose hold was force-released, and that
-  claim must learn that its own grant ended.
+  was granted to the next claim in the meantime; the client knows that it sent the request twice. The script also
+  compares the token, because a late copy of an acquire request can grant the mutex again to a claim whose hold was
+  force-released. That claim must still learn that its own grant ended.
 
   KEYS[1] lock    string, owner id of the holder; expires with its lease
   KEYS[2] fence   string, last token issued
@@ -13,7 +13,7 @@
   KEYS[5] pause   string, the current pause, during which nothing is granted; expires at its end
   ARGV[1] owner   id of the claim that was granted
   ARGV[2] token   last token of its block
-  ARGV[3] inbox   prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[3] inbox   prefix of inbox channels; a client's channel is the prefix plus the client id
   ARGV[4] freed   1 if this client may have deleted the lock already, without a script (docs/adr/149), in which case a
                   claim may be waiting for a free lock; otherwise 0
   GRANTS  by hand-off
@@ -21,7 +21,7 @@
           2      unclaimed: the lease has ended, and nothing has been granted since
           3      claimed: the lease has ended, and another claim has been granted since
           4      forgotten: the server has no record of the grant
-          5      freed: as 2, or as 4 with a free lock, and the lock was passed to the next waiter
+          5      freed: as 2 or 4, but claims waited for the free lock, so it was passed to the next one
 ]]
 local owner, token, inbox, freed = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

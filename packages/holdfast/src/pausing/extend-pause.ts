@@ -16,7 +16,7 @@ import { checkPauseOwner, endHasPassed, type PauseKind, pauseIn, placeOf } from 
 export interface ExtendPauseOptions {
   /** The `owner` of the pause, as reported by `pause`, `inspect` and `survey`. Any other pause remains unchanged. */
   readonly pause: string;
-  /** Server time at which the pause ends, in ms since 1970. If absent, it ends only with `resume`. */
+  /** Server time at which the pause ends, in ms since 1970. If absent, the pause ends only with `resume`. */
   readonly untilAtMs?: number | undefined;
   /** @default "mutex" */
   readonly kind?: PauseKind | undefined;
@@ -27,7 +27,7 @@ export interface ExtendPauseOptions {
 /** The result of `extendPause`. */
 export type ExtendPauseOutcome =
   | { readonly outcome: "extended"; readonly pause: Pause }
-  /** Another pause is in effect, and remains unchanged. */
+  /** Another pause is in effect and remains unchanged. */
   | { readonly outcome: "other-pause"; readonly pause: Pause }
   | { readonly outcome: "not-paused" };
 

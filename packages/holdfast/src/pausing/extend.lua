@@ -2,7 +2,7 @@
   pausing/extend: change the end of a pause of a lock of any kind.
 
   This is one atomic step, because resuming and pausing again could grant the lock in between. The text of a pause
-  contains its end, so this replaces the text. A repeated request gets the same reply.
+  contains its end, so the script replaces the text. A repeated request gets the same reply.
 
   KEYS[1] pause    string, the current pause, during which nothing is granted; expires at its end
   ARGV[1] meant    the pause to change

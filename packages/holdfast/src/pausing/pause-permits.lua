@@ -14,13 +14,13 @@
   ARGV[1] request   id of this request
   ARGV[2] untilMs   end of the pause, in ms since 1970
   ARGV[3] words     author and reason, percent-encoded, separated by a slash
-  ARGV[4] inbox     prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[4] inbox     prefix of inbox channels; a client's channel is the prefix plus the client id
   ARGV[5] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by hand-off
-  REPLY   {0, nowMs, texts...}  standing: it was already paused; texts is that pause
+  REPLY   {0, nowMs, texts...}  standing: the lock was already paused; texts is that pause
           {1, nowMs, texts...}  paused: texts is the pause
-          {2, nowMs}            over: its end has passed
-          {3, nowMs}            ended: it was resumed already
+          {2, nowMs}            over: untilMs has passed
+          {3, nowMs}            ended: the lock was already resumed
 ]]
 local request, untilMs, words = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local inbox, numbered, owner = ARGV[4], tonumber(ARGV[5]), ''
@@ -44,8 +44,8 @@ end
 pause = string.format('pause/%.0f/%.0f/1/', nowMs, untilMs) .. request .. '/' .. words
 redis.call('SET', KEYS[6], pause, 'PX', string.format('%.0f', untilMs - nowMs))
 reap()
--- Grants nothing during the pause, but raises the fence. The variant of this script for a server that may not grant yet
--- does not raise it, because a holder may still reclaim its lease.
+-- This grants nothing during the pause, but it raises the fence. The variant of this script for a server that may not
+-- grant yet does not raise the fence, because a holder may still reclaim its lease.
 wasHeld = true
 grantHeads()
 return {1, nowMs, pause}

@@ -1,8 +1,8 @@
 --[[
   pausing/pause: pause a mutex. The current holder keeps it, and nothing is granted until the pause ends.
 
-  If it is free, the fence is raised, as for a grant. A repeated request gets the same reply, and a copy that arrives
-  after the lock was resumed does nothing.
+  If the mutex is free, the fence is raised, as for a grant. A repeated request gets the same reply, and a copy that
+  arrives after the lock was resumed does nothing.
 
   KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued
@@ -13,12 +13,12 @@
   ARGV[1] request    id of this request
   ARGV[2] untilMs    end of the pause, in ms since 1970
   ARGV[3] words      author and reason, percent-encoded, separated by a slash
-  ARGV[4] inbox      prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[4] inbox      prefix of inbox channels; a client's channel is the prefix plus the client id
   GRANTS  by hand-off
-  REPLY   {0, nowMs, texts...}  standing: it was already paused; texts is that pause
+  REPLY   {0, nowMs, texts...}  standing: the lock was already paused; texts is that pause
           {1, nowMs, texts...}  paused: texts is the pause
-          {2, nowMs}            over: its end has passed
-          {3, nowMs}            ended: it was resumed already
+          {2, nowMs}            over: untilMs has passed
+          {3, nowMs}            ended: the lock was already resumed
 ]]
 local request, untilMs, words, inbox = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -44,8 +44,8 @@ local holder = redis.call('GET', KEYS[1])
 if holder then
   -- include recall
 else
-  -- Grants nothing during the pause, but raises the fence. The variant of this script for a server that may not grant
-  -- yet does not raise it, because a holder may still reclaim its lease.
+  -- This grants nothing during the pause, but it raises the fence. The variant of this script for a server that may not
+  -- grant yet does not raise the fence, because a holder may still reclaim its lease.
   handOff(inbox, nil, now)
 end
 return {1, nowMs, pause}

@@ -36,8 +36,8 @@ export interface PauseOptions extends Which {
   /** The person who pauses the lock, 1 to 256 bytes. Use a name that other people recognize. */
   readonly by: string;
   /**
-   * Server time at which the pause ends by itself, in ms since 1970. It ends even if no process is
-   * running. If absent, the pause lasts until you call `resume`.
+   * Server time at which the pause ends by itself, in ms since 1970. It ends even if no process is running. If absent,
+   * the pause lasts until you call `resume`.
    */
   readonly untilAtMs?: number | undefined;
 }
@@ -55,7 +55,7 @@ export interface ResumeOptions extends Which {
 
 /** The result of `pause`. */
 export interface PauseOutcome {
-  /** `already-paused`: another pause was in effect, and continues. This call changed nothing. */
+  /** `already-paused`: another pause was in effect and continues. This call changed nothing. */
   readonly outcome: "paused" | "already-paused";
   /** The current pause. */
   readonly pause: Pause;
@@ -74,13 +74,13 @@ export type ResumeOutcome =
       /** How long the pause lasted by the server's clock, in ms. */
       readonly pausedForMs: number;
       /**
-       * The number of waiters at that time. If the lock was free, the first waiter already holds it. The others follow
-       * in order.
+       * The number of waiters when the pause ended. If the lock was free, the first waiter already holds it. The others
+       * follow in order.
        */
       readonly waiterCount: number;
     }
   | { readonly outcome: "not-paused" }
-  /** Another pause is in effect, and continues. Possible only if the options name a `pause`. */
+  /** Another pause is in effect and continues. Possible only if the options name a `pause`. */
   | { readonly outcome: "other-pause"; readonly pause: Pause };
 
 /** The parts of a Holdfast instance on one server that `pause` and `resume` need. */

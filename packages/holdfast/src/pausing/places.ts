@@ -14,7 +14,7 @@ export type PauseKind = "mutex" | "reentrant-mutex" | "semaphore" | "read-write-
 
 const KINDS: readonly PauseKind[] = ["mutex", "reentrant-mutex", "semaphore", "read-write-lock", "election"];
 
-/** The largest number of permits in one grant for which the semaphore assigns slot numbers. */
+/** A semaphore assigns slot numbers only to grants of at most this many permits. */
 const MOST_SLOTS = 1_000;
 
 /** The reply to a pause. `texts` is the current pause. */
@@ -29,7 +29,7 @@ type ResumeReply =
   | { readonly outcome: "resumed"; readonly nowMs: number; readonly waiters: number; readonly texts: readonly string[] }
   | { readonly outcome: "other"; readonly nowMs: number; readonly texts: readonly string[] };
 
-/** A lock that can be paused. Its scripts depend on its form: a lock with one holder, or permits. */
+/** A lock that can be paused. A lock with one holder and a lock with permits use different scripts. */
 export interface PausedPlace {
   readonly caller: NamedStore;
   readonly protocol: LockProtocol & { readonly inbox: string };
@@ -43,7 +43,7 @@ export interface PausedPlace {
 }
 
 /**
- * Returns the place of a lock.
+ * Returns the keys and scripts that pause and resume a lock.
  *
  * @param key  the `key` option of the mutex; not allowed for other kinds
  * @throws TypeError, RangeError  an invalid name, kind or key
@@ -60,7 +60,7 @@ export function placeOf(
   const { store } = session;
   const caller = { store, name };
   if (kind === "semaphore" || kind === "read-write-lock") {
-    if (key !== undefined) throw new TypeError(`key is only for a mutex, and this is a ${kind}; got ${show(key)}`);
+    if (key !== undefined) throw new TypeError(`key is only for a mutex, not a ${kind}; got ${show(key)}`);
     const keys = lockKeys(prefix, kind, name);
     const inbox = session.inboxOf(keys.tag);
     const numbered = kind === "semaphore" ? MOST_SLOTS : 0;
@@ -79,7 +79,7 @@ export function placeOf(
   }
   const isElection = kind === "election";
   if (isElection && key !== undefined)
-    throw new TypeError(`key is only for a mutex, and this is an election; got ${show(key)}`);
+    throw new TypeError(`key is only for a mutex, not an election; got ${show(key)}`);
   const machine = isElection ? "election" : "mutex";
   const keys = key === undefined ? lockKeys(prefix, machine, name) : mappedKeys(prefix, machine, checkKey(key));
   const protocol = new MutexProtocol({ store, name, key, keys, inbox: session.inboxOf(keys.tag) }, kind);
@@ -105,12 +105,12 @@ export function pauseIn(name: string, [text = ""]: readonly string[]): Pause {
 export function endHasPassed(untilAtMs: number | undefined, nowMs: number): RangeError {
   const serverTime = new Date(nowMs).toISOString();
   return new RangeError(
-    `untilAtMs must be in the future; got ${untilAtMs}, and the server's clock says ${nowMs}, ${serverTime}`,
+    `untilAtMs must be in the future; got ${untilAtMs}; the server's time is ${nowMs} (${serverTime})`,
   );
 }
 
 /** Checks and returns the `owner` of a pause that a caller passed. @throws TypeError  it is not the owner of a pause */
 export function checkPauseOwner(pause: unknown): string {
   if (typeof pause === "string" && parsePause(pause) !== undefined) return pause;
-  throw new TypeError(`pause must be the owner of a pause, as inspect returns it; got ${show(pause)}`);
+  throw new TypeError(`pause must be the owner of a pause, from inspect; got ${show(pause)}`);
 }

@@ -11,7 +11,7 @@
   KEYS[6] pause     string, the current pause, during which nothing is granted; expires at its end
   KEYS[7] resumed   string, `<resume request> <waiters> <now in ms> <pause>` of the last pause that `resume` ended
   ARGV[1] request   id of this request
-  ARGV[2] inbox     prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[2] inbox     prefix of inbox channels; a client's channel is the prefix plus the client id
   ARGV[3] only      the pause to end; empty for the current one, whichever it is
   ARGV[4] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by hand-off

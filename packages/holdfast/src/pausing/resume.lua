@@ -10,7 +10,7 @@
   KEYS[5] pause    string, the current pause, during which nothing is granted; expires at its end
   KEYS[6] resumed  string, `<resume request> <waiters> <now in ms> <pause>` of the last pause that `resume` ended
   ARGV[1] request  id of this request
-  ARGV[2] inbox    prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[2] inbox    prefix of inbox channels; a client's channel is the prefix plus the client id
   ARGV[3] only     the pause to end; empty for the current one, whichever it is
   GRANTS  by hand-off
   REPLY   {0}                             running: there is no pause
@@ -40,7 +40,7 @@ redis.call('DEL', KEYS[5])
 local waiters = redis.call('ZCARD', KEYS[3])
 redis.call('SET', KEYS[6], request .. string.format(' %.0f %.0f ', waiters, nowMs) .. pause, 'PX', 600000)
 if not redis.call('GET', KEYS[1]) and not handOff(inbox, nil, now) then
-  -- The pause has extended the expiry of the fence. Shorten it to the regular one.
+  -- The pause has extended the lifetime of the fence key. Shorten it to the regular value.
   redis.call('PEXPIRE', KEYS[2], 600000)
 end
 return {1, nowMs, waiters, pause}

@@ -3,10 +3,10 @@
 
   Records nothing if another run has started since. A repeated request changes nothing.
 
-  KEYS[1] marker  hash of the last run, see period-marker/start
+  KEYS[1] marker  hash of the last run; see period-marker/start
   ARGV[1] owner   id of the claim under which the run was started
-  ARGV[2] token   of its grant
-  ARGV[3] code    how it ended; 0 is success
+  ARGV[2] token   token of its grant
+  ARGV[3] code    exit code of the run; 0 means success
   REPLY   0       superseded: another run has started since, or the record is gone
           1       noted
 ]]

@@ -24,15 +24,15 @@ import { type LastRun, lastRunIn } from "./read-period.js";
 export interface PeriodOptions {
   /**
    * The period: a length in ms, a whole number from 1,000 to 31,536,000,000; or `"hour"`, `"day"` or `"week"` of the
-   * calendar in UTC. With a length, nine tenths of it must have passed since the last run. So a daily job that starts a
-   * second earlier than the day before is not skipped. Use a calendar period for a job that is tried more often and has
-   * to run once in each period. A time up to 30 s before a calendar period counts as part of it.
+   * calendar in UTC. With a length, nine tenths of that length must have passed since the last run, so that a daily job
+   * is not skipped if it starts a second earlier than the day before. Use a calendar period for a job that is tried
+   * several times per period but must run once. A calendar period begins 30 s before its calendar boundary.
    */
   readonly every: Period;
   /** The result of a `serverTimeMs` call that was made before waiting for the lock, in ms since 1970. */
   readonly readAtMs: number;
   /**
-   * Whether a run that failed, or that has not reported its end, leaves the period to the next run.
+   * Whether another run may start in the period if the last one failed or has not reported its end.
    * @default false
    */
   readonly untilSuccess?: boolean | undefined;
@@ -45,11 +45,11 @@ export type PeriodStart =
   | {
       readonly outcome: "started";
       /**
-       * Records the exit code of the run, which callers that are refused later get in `lastRun`. The lock does not
-       * need to be held.
+       * Records the exit code of the run. Callers that are refused later get it in `lastRun`. The lock does not need
+       * to be held.
        *
        * @param exitCode  a whole number from 0 to 255; 0 means success
-       * @returns false if another run has started in the meantime, or if the server has forgotten this one
+       * @returns false if another run has started in the meantime, or if the server has forgotten this run
        * @throws StoreError, QuorumError  outcome unknown; repeating the call is safe
        * @throws TypeError, RangeError    an invalid `exitCode`; nothing was sent
        */
@@ -67,8 +67,8 @@ const PERMITS: ReadonlySet<string> = new Set(["semaphore", "read-write-lock"]);
 const KINDS: ReadonlySet<string> = new Set(["mutex", "reentrant-mutex", "election", "redlock", ...PERMITS]);
 
 /**
- * How much longer than two periods the server keeps a marker. A caller that has waited for a long time has an old
- * `readAtMs`, and `lastRunOf` needs the marker.
+ * The server keeps a marker for this many ms plus two periods, because a caller that has waited for a long time has an
+ * old `readAtMs`, and because `lastRunOf` reads the marker.
  */
 const KEEP_MS = 7 * 24 * 3_600_000;
 
@@ -78,13 +78,13 @@ const KEEP_MS = 7 * 24 * 3_600_000;
  *
  * Calling it again with the same lease returns the same result. If the reply is lost, the period may count as used.
  *
- * @param lease  a lease, just granted, of a mutex, reentrant mutex, semaphore, read-write lock, election or redlock of
- *               this Holdfast instance
+ * @param lease  a lease that was just granted: of a mutex, reentrant mutex, semaphore, read-write lock, election or
+ *               redlock of this Holdfast instance
  * @returns "started" if this caller may run; otherwise "already", with the last run
  * @throws LeaseLostError    the lease has ended; nothing was recorded, except possibly on a minority of several
  *                           servers
  * @throws StoreError        outcome unknown
- * @throws QuorumError       outcome unknown, with several servers
+ * @throws QuorumError       with several servers: outcome unknown
  * @throws UnsupportedError  a lease of another kind
  * @throws ClosedError       this Holdfast instance was closed
  * @throws TypeError, RangeError  an invalid option; nothing was sent

@@ -4,8 +4,8 @@ import { show } from "../core/keys.js";
 import { checkWhole } from "../core/options.js";
 
 /**
- * A period: either a whole number of ms, 1,000 to 31,536,000,000, which begins with each run; or a calendar period in
- * UTC, where weeks begin on Monday.
+ * A period: either a length in whole ms, from 1,000 to 31,536,000,000, that starts with each run, or a calendar period
+ * in UTC. Weeks begin on Monday.
  */
 export type Period = number | "hour" | "day" | "week";
 
@@ -19,7 +19,8 @@ export interface Division {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /**
- * A period begins this many ms before its calendar boundary, so hosts whose clocks differ by less agree on the period.
+ * A period begins this many ms before its calendar boundary, so that hosts agree on the period if their clocks differ
+ * by less than that.
  */
 const SLACK_MS = 30_000;
 
@@ -44,7 +45,7 @@ export function divisionOf(every: unknown): Division {
   return { periodMs: every, shiftMs: -1 };
 }
 
-/** Returns the earliest `readAtMs` of the next run, in ms since 1970, if the last run had the given `readAtMs`. */
+/** Returns the earliest `readAtMs` of the next run, given that of the last run; both are in ms since 1970. */
 export function opensAtMs({ periodMs, shiftMs }: Division, readAtMs: number): number {
   if (shiftMs < 0) return Math.ceil(readAtMs + periodMs * 0.9);
   return (Math.floor((readAtMs + shiftMs) / periodMs) + 1) * periodMs - shiftMs;

@@ -15,7 +15,7 @@ export interface Place {
 }
 
 /**
- * Returns the place of the marker of a lock.
+ * Returns the key and the stores of a lock's marker.
  *
  * @param key  the `key` option of the mutex, if it has one
  * @throws TypeError, RangeError  an invalid name or key
@@ -41,9 +41,9 @@ export function majorityOf({ stores }: Place): number {
 }
 
 /**
- * Sends a request to the only server, or to all servers if there are several. Then a majority must reply.
+ * Sends a request to each server. A majority of them must reply.
  *
- * @returns the replies of the servers that replied
+ * @returns the replies that arrived
  * @throws StoreError   the only server did not reply
  * @throws QuorumError  no reply from a majority of the servers
  */

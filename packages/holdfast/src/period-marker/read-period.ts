@@ -10,9 +10,9 @@ import { onMajority, type Place, placeOf } from "./place.js";
 
 /** A run that has started, as recorded on the server. */
 export interface LastRun {
-  /** Owner id of the lease of the run. */
+  /** Owner id of the run's lease. */
   readonly owner: string;
-  /** Fencing token of the lease of the run. */
+  /** Fencing token of the run's lease. */
   readonly token: number;
   /** Host name of the process that ran it. */
   readonly host: string | undefined;
@@ -47,7 +47,7 @@ export interface PeriodInspection {
 }
 
 /**
- * Returns the time of the server that stores a name, in ms since 1970. With several independent servers, returns the
+ * Returns the time of the server that stores the lock, in ms since 1970. With several independent servers, returns the
  * median of their times. Read-only.
  *
  * @param options  `key`: the `key` option of the mutex, if it has one

@@ -1,7 +1,7 @@
 --[[
   period-marker/read: the last run and the server's time. Changes nothing.
 
-  KEYS[1] marker  hash of the last run, see period-marker/start
+  KEYS[1] marker  hash of the last run; see period-marker/start
   REPLY   {0, nowMs, texts...}  none: no run is on record; nowMs is the server's time in ms since 1970
           {1, nowMs, texts...}  ran: texts are the fields of the marker from owner to code, empty if missing
 ]]

@@ -2,19 +2,20 @@
   period-marker/start: check whether a run may start in its period; if so, record it.
 
   This is one atomic step, run while the lock is held. It checks the lock and the last run at the same moment, so that
-  only one of the successive holders starts in each period. It compares the times at which the two callers read the
-  server's clock, before they waited for the lock. A repeated request with the same grant gets the same reply.
+  only one of the successive holders starts in each period. It compares the times at which this caller and the caller of
+  the last run read the server's clock, before they waited for the lock. A repeated request with the same grant gets the
+  same reply.
 
   KEYS[1] lock     string, owner id of the holder; for permits, the state
   KEYS[2] holders  for permits: sorted set, owner -> end of its lease, in µs of the server's clock; else the lock again
   KEYS[3] marker   hash of the last run: owner, token, host, pid, name, label, read, started, ended, code; and ok, the
                    `read` of the last run that succeeded
   ARGV[1] owner    id of the claim that holds the lock
-  ARGV[2] token    of its grant
+  ARGV[2] token    token of its grant
   ARGV[3] permits  1 if the lock grants permits
   ARGV[4] readMs   when the caller read the server's clock, in ms since 1970
   ARGV[5] periodMs length of the period
-  ARGV[6] shiftMs  calendar period: added to a time before it is divided; -1 for a period that starts with each run
+  ARGV[6] shiftMs  added to a time before it is divided by periodMs; -1 for a period that starts with each run
   ARGV[7] needsOk  1 if only a successful run counts
   ARGV[8] write    1 to record the run; 0 to check only
   ARGV[9] keepMs   minimum lifetime of the record

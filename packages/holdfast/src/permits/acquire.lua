@@ -4,9 +4,10 @@
   This is one atomic step, so that no permit is granted twice and no claim waits for permits that are already free. A
   repeated request with the same owner gets the same reply, because the first reply may have been lost. The capacity is
   the one that the first caller declared, until `resize` changes it. A caller that declares a capacity that was never in
-  effect is refused. Otherwise, two processes with different configurations would both seem correct. A former capacity
-  counts as the current one, so that a resize does not lock out running processes. A waiting claim is granted once it is
-  at the head of the queue and fits. After a holder's lease ends, the next request frees and grants its permits.
+  effect is refused. Otherwise, a wrong configuration in one process would go unnoticed. A caller may also declare a
+  former capacity, so that a resize does not lock out running processes. A waiting claim is granted once it is at the
+  head of the queue and fits. After a holder's lease ends, the next request frees its permits and grants them to
+  waiters.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -23,23 +24,23 @@
   ARGV[6] declared  the capacity that this client was configured with
   ARGV[7] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by itself
-  REPLY   token                  granted, without numbers
+  REPLY   token                  granted, without slot numbers
           {0, restMs, nowUs, pauses...}  waiting in the queue; the earliest lease ends in restMs; pauses is the current
                                          pause, if any; without a holder, restMs is the remaining time of the pause, or
                                          -1
           {1, restMs, nowUs, pauses...}  refused, and not in the queue
           {2, token, slots...}   granted; slots is one string: the slot numbers, separated by commas
-          {3, present}           mismatch: the declared capacity is not the current one and was never in effect
-          {4, present}           heavy: more than the current capacity, so it cannot be granted
+          {3, present}           mismatch: the declared capacity was never in effect; present is the current one
+          {4, present}           heavy: the weight is higher than present, the current capacity
 ]]
 local owner, leaseMs, weight = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local enqueue, inbox, numbered = ARGV[4] ~= '0', ARGV[5], tonumber(ARGV[7])
 
 -- include permits-state
 local ends = now + leaseMs * 1000
--- Handles the common case before the functions below are defined, because defining them costs more than the commands.
--- In this case the permits are free, no claim waits, no lease has ended, there are no gaps in the slot numbers, and the
--- keys live long enough.
+-- Handles the common case before the functions below are defined, because defining them costs more than running the
+-- commands. In this case, the permits are free, no claim waits, no lease has ended, there are no gaps in the slot
+-- numbers, and the keys live long enough.
 if not record and used + weight <= capacity and (used == 0 or first - now > 0) and free == 0
   and (weight <= 10 or weight > numbered) and ARGV[6] - capacity == 0
   and keepUntil - ends >= 60000000 and keepUntil - now >= keepMs * 1000
@@ -93,7 +94,7 @@ reap()
 losePlaces()
 
 if record then
-  -- The first reply was lost. Never shortens the lease, because this may be a late copy that arrives after an
+  -- The first reply was lost. Do not shorten the lease, because this may be a late copy that arrives after an
   -- extension.
   lengthen(leaseMs)
   redis.call('HSET', KEYS[1], owner, confirmed(record))

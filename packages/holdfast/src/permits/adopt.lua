@@ -1,8 +1,8 @@
 --[[
   permits/adopt: move a held lease to another claim, as when one process hands its work to another.
 
-  The token, the permits and their slot numbers stay the same, so the resource sees one holder. From then on the first
-  claim holds nothing. A repeated request from the adopting claim gets the same reply.
+  The token, the permits and their slot numbers stay the same, so the resource does not see the change. The first claim
+  then holds nothing. A repeated request from the adopting claim gets the same reply.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued

@@ -1,8 +1,9 @@
 --[[
   permits/confirm: confirm many grants that were sent by message and renew their leases, each as in permits/extend.
 
-  A writer that leaves lets in all waiting readers, and one process may have a thousand of them. One request for each
-  would cost the server many times more. Each grant is confirmed or refused independently of the others.
+  When a writer releases its lock, all waiting readers are granted theirs, and one process may have a thousand readers.
+  A separate request for each of them would cost the server many times more. Each grant is confirmed or refused
+  independently of the others.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
@@ -11,13 +12,13 @@
   ARGV[1] grants   for each grant: id of the claim that was granted, token, and length of the lease, counted from now;
                    separated by spaces, which no id contains
   RENEWS
-  REPLY   {1, refused...}  confirmed: all except the refused ones, which are numbered from 1
+  REPLY   {1, refused...}  confirmed: all grants, except those whose positions are in refused; the first has position 1
 ]]
 local owner = ''
 
 -- include permits-state
 -- include permits
--- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
+-- If the server is out of memory, it rejects only a script's first write. HDEL needs no memory (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 mend()
 local reply = {1}

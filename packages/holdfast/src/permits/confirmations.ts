@@ -7,10 +7,10 @@ import type { Grant, NotHeld } from "../core/protocol.js";
 import type { Store } from "../core/store.js";
 import { permitsConfirm } from "../generated/permits.js";
 
-/** Maximum number of grants in one request. A larger request would keep other clients waiting for the server. */
+/** Maximum number of grants in one request. A larger request would delay the requests of other clients. */
 const MOST = 128;
 
-/** The facts about the permits of one name that a confirmation needs. */
+/** The store, the name and the keys that a confirmation needs. */
 export interface ConfirmedPlace {
   readonly store: Store;
   readonly name: string;

@@ -1,9 +1,9 @@
 --[[
   permits/extend: renew the lease if it is still ours; a claim also uses this to check that it still holds permits.
 
-  A lease that has ended stays ended, even if no script has freed its permits yet. Never shortens a lease, because
-  this request may be a late copy that arrives after a longer extension. It also confirms a grant by message, as in
-  mutex/extend. It does not affect other holders.
+  A lease that has ended stays ended, even if no script has freed its permits yet. Never shortens a lease, because this
+  request may be a late copy that arrives after a longer extension. The script also confirms a grant that was sent by
+  message, as mutex/extend does. Other holders are not affected.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
@@ -23,7 +23,7 @@ local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include permits-state
 if record and first - now > 0 and keepUntil - now >= math.max(keepMs, leaseMs + 60000) * 1000
   and token - string.match(record, '/(%d+)') == 0 then
-  -- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
+  -- If the server is out of memory, it rejects only a script's first write. HDEL needs no memory (docs/adr/135).
   redis.call('HDEL', KEYS[1], '')
   if string.byte(record, -1) == 33 then
     redis.call('HSET', KEYS[1], owner, string.sub(record, 1, -3))

@@ -2,7 +2,8 @@
   permits/force-release: take permits away from a specific holder, and notify that holder.
 
   The caller names the holder by owner, by token, or by both. Nothing happens if the holder has changed. The fence is
-  raised even without waiters, so that the old holder learns from a late release that the permits were taken away.
+  raised even if no claim waits. So the reply to a late release by the old holder says that another claim may have been
+  granted.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -10,8 +11,8 @@
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
   KEYS[6] pause     string, the current pause, during which nothing is granted; expires at its end
-  ARGV[1] owner     claim whose hold to end; empty to identify it by the token only
-  ARGV[2] token     token of the grant to end; empty to identify it by the owner only
+  ARGV[1] owner     id of the claim that holds the permits; empty to identify it by the token only
+  ARGV[2] token     token of its grant; empty to identify it by the owner only
   ARGV[3] inbox     prefix of inbox channels: the channel of a client is this plus its client id
   ARGV[4] numbered  grants up to this weight get slot numbers; 0 for none
   ARGV[5] note      text appended to the message to the holder; may be empty
@@ -26,7 +27,7 @@ local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(
 -- include permits-state
 -- include permits
 -- include permits-grant
--- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
+-- If the server is out of memory, it rejects only a script's first write. HDEL needs no memory (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}

@@ -2,7 +2,7 @@
   permits/leave: stop waiting; if permits were granted in the meantime, pass them on.
 
   A waiter that gives up cannot know whether its grant is already on the way, so one atomic step undoes the wait or the
-  grant. If the waiter was at the head of the queue, it may have blocked others that fit, so these are granted now.
+  grant. If the waiter was at the head of the queue, it may have blocked waiters that fit, so those are granted now.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -14,7 +14,7 @@
   ARGV[2] inbox     prefix of inbox channels: the channel of a client is this plus its client id
   ARGV[3] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by hand-off
-  REPLY   0         absent: it neither waited nor held
+  REPLY   0         absent: the claim neither waited nor held permits
           1         left the queue
           2         released the grant that was made in the meantime
 ]]
@@ -24,7 +24,7 @@ local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include permits-state
 -- include permits
 -- include permits-grant
--- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
+-- If the server is out of memory, it rejects only a script's first write. HDEL needs no memory (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local left = redis.call('ZREM', KEYS[5], owner)

@@ -29,10 +29,10 @@ import { confirmTogether } from "./confirmations.js";
 /** Maximum number of waiters and holders that `inspect` lists. */
 const NAMED_WAITERS = 100;
 const NAMED_HOLDERS = 1_000;
-/** How long the server keeps a capacity set by `resize` after its last use. */
+/** How long the server keeps a capacity set by `resize` after its last use, in ms. */
 const RESIZED_KEEP_MS = 30 * 24 * 3_600_000;
 
-/** The parts that the protocol of one name needs. */
+/** The parameters of the protocol for one name. */
 export interface PermitsPlace {
   readonly store: Store;
   readonly kind: string;

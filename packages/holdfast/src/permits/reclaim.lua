@@ -1,18 +1,18 @@
 --[[
   permits/reclaim: put back permits with a valid lease that a failover has lost.
 
-  Works only while this server may not grant, as in mutex/reclaim. The caller held its permits rightfully, so there is
-  room for them whatever the server's data shows. Other holders in that data may be out of date; they disappear when
-  their leases end. Until then more permits may be in use than there are, and nothing is granted. A slot number belongs
-  to one holder at a time. So if a holder with a lower token has one of the caller's numbers in that data, it has
-  already returned that number.
+  Works only while this server may not grant, as in mutex/reclaim. The caller's lease is valid, so its permits are put
+  back even if the server's data shows no room for them. That data may be out of date and list holders that have already
+  released their permits. Such holders disappear when their leases end. Until then, more permits than the capacity may
+  be in use, and nothing is granted. A slot number belongs to one holder at a time. So if the data assigns one of the
+  caller's numbers to a holder with a lower token, that holder has already released its permits.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
   KEYS[3] holders   sorted set, owner of a holder -> end of its lease, in microseconds of the server's clock
   KEYS[4] slots     sorted set, free slot numbers below top
   KEYS[5] queue     sorted set, owner of a waiting claim -> arrival number
-  KEYS[6] marker    hash, run: the run of this server that may grant
+  KEYS[6] marker    hash; its field `run` is the run of this server that may grant
   ARGV[1] owner     id of the claim that was granted
   ARGV[2] token     token of the grant
   ARGV[3] leaseMs   length of the lease, counted from now

@@ -2,7 +2,7 @@
   permits/release: release permits if they are still ours, and grant them to waiters.
 
   This is one atomic step, so that permits are never free while the head of the queue fits. Only a grant on record
-  returns permits, and only as many as it took, so releasing twice cannot raise the capacity.
+  returns permits, and only as many as it took, so a second release returns none.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -45,7 +45,7 @@ end
 -- include permits
 -- include permits-grant
 -- include why-lost
--- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
+-- If the server is out of memory, it rejects only a script's first write. HDEL needs no memory (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local isHeld = record and isUnder(record, token)

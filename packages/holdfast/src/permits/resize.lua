@@ -1,10 +1,10 @@
 --[[
   permits/resize: change the number of permits, regardless of holders and waiters.
 
-  If the number grows, this grants the new permits to waiters. If it shrinks, holders keep their permits, and nothing
-  is granted until the permits in use fit. Processes that declare the new number, or one that was in effect before,
-  are accepted. The state is kept for 30 days, so that a quiet weekend does not undo the change. A late copy of one of
-  the last requests does nothing, so that it cannot undo later requests.
+  If the number grows, this grants the new permits to waiters. If it shrinks, holders keep their permits, and nothing is
+  granted until the permits in use fit. Processes that declare the new number, or one that was in effect before, are
+  accepted. The state is kept for 30 days, so that a weekend without use does not undo the change. A late copy of a
+  recent request does nothing, so it cannot undo a later request.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs, resizes; owner -> grant of a holder
   KEYS[2] fence     string, last token issued
@@ -14,7 +14,7 @@
   KEYS[6] pause     string, the current pause, during which nothing is granted; expires at its end
   ARGV[1] size      the new capacity
   ARGV[2] declared  the capacity that the caller was configured with
-  ARGV[3] keepMs    minimum time for which the state outlives its last use
+  ARGV[3] keepMs    minimum time, in ms, for which the state is kept after its last use
   ARGV[4] request   id of this request
   ARGV[5] inbox     prefix of inbox channels: the channel of a client is this plus its client id
   ARGV[6] numbered  grants up to this weight get slot numbers; 0 for none
@@ -45,7 +45,7 @@ else
   redis.call('HSET', KEYS[1], 'capacity', size, 'declared', known, 'keepMs', keepMs)
   lengthen(0)
 end
--- Newest first, cut to 500 bytes.
+-- The newest request comes first. The list is cut to 500 bytes.
 redis.call('HSET', KEYS[1], 'resizes', string.sub(request .. ',' .. resizes, 1, 500))
 grantHeads()
 return 1

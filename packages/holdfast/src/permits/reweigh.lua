@@ -3,8 +3,9 @@
 
   If the number shrinks, the holder keeps its token, and waiters that fit are granted immediately. If it grows, the
   change is made only if the additional permits are free now, and the holder gets a new token. A holder never waits for
-  more, so two holders that want more cannot deadlock. The changes of a lease are numbered. A repeated request for the
-  last change gets the same reply, or is decided again if it was refused. A late copy of an earlier change does nothing.
+  more, so two holders that want more cannot deadlock. The weight changes of a lease are numbered. A repeated request
+  for the latest change gets the same reply, or is decided again if it was refused. A late copy of an earlier change
+  does nothing.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -19,8 +20,8 @@
   ARGV[5] inbox     prefix of inbox channels: the channel of a client is this plus its client id
   ARGV[6] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by itself
-  REPLY   0            refused: other holders have the permits that it would need
-          {1, latest}  reweighed; the current token of the holder
+  REPLY   0            refused: too few permits are free, or this is a late copy of an earlier change
+          {1, latest}  reweighed; latest is the holder's current token
           2            unclaimed: the lease has ended, and nothing has been granted since
           3            claimed: the lease has ended, and another claim has been granted since
           4            forgotten: the server has no record of the grant
@@ -33,7 +34,7 @@ local inbox, numbered = ARGV[5], tonumber(ARGV[6])
 -- include permits
 -- include permits-grant
 -- include why-lost
--- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
+-- If the server is out of memory, it rejects only a script's first write. HDEL needs no memory (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 if not record or not isUnder(record, token) then

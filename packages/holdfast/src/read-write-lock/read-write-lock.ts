@@ -1,4 +1,4 @@
-/** The read-write lock: its two sides, and the lease that can change from one to the other. */
+/** The read-write lock, its two sides, and the lease, which can change sides. */
 
 import { type Holder, LeaseLostError, UnsupportedError } from "../core/errors.js";
 import type { Hold } from "../core/hold.js";
@@ -16,7 +16,10 @@ import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";
 /** `read` is shared with other readers; `write` is exclusive. */
 export type ReadWriteMode = "read" | "write";
 
-/** A reader takes one permit and a writer takes all, so this is also the maximum number of concurrent readers. */
+/**
+ * The number of permits. A reader takes one and a writer takes all, so this is also the maximum number of concurrent
+ * readers.
+ */
 const EVERYTHING = 1_000_000;
 const WEIGHTS: Readonly<Record<ReadWriteMode, number>> = { read: 1, write: EVERYTHING };
 
@@ -144,8 +147,8 @@ export interface ReadWriteHolder extends Holder {
 }
 
 /**
- * The state of a read-write lock, from `inspect`, which returns the same for both sides. A snapshot: the state may have
- * changed by the time you read it.
+ * The state of a read-write lock, as returned by `inspect`, which returns the same for both sides. It is a snapshot:
+ * the state may have changed by the time you read it.
  */
 export interface ReadWriteInspection extends Inspection {
   /** At most 1,000 holders, ordered by the end of their lease, earliest first. */
@@ -181,8 +184,8 @@ export class ReadWriteSide extends Lock<ReadWriteLease> {
 }
 
 /**
- * A lock that any number of readers share or one writer holds alone, across processes, on one server, between
- * failovers.
+ * A lock that any number of readers can share, or that one writer holds alone. This holds across processes, on one
+ * server, between failovers.
  *
  * Both sides use one queue, first come, first served. Readers that arrive after a waiting writer wait behind it, so
  * readers cannot starve a writer, and writers cannot starve a reader. One release grants the lock to all readers up to

@@ -1,17 +1,18 @@
 --[[
   redlock/acquire: take the lock on this server, one of several independent servers.
 
-  The number in the reply is this server's own: the last one + 1. So servers with equal numbers reply with equal
-  numbers again, and the client needs no second round trip. Only a server that has no number, or whose number has
-  expired, starts from its clock. A repeated request from the current holder gets the same reply. A copy that arrives
-  after the end of the lease takes the lock again with the next number, which is how redlock/confirm recognizes it.
+  Each server replies with a number of its own: its last number plus 1. So servers with equal numbers reply with equal
+  numbers again, and the client needs no second round trip. A server without a number, for example because its number
+  has expired, starts from its clock. A repeated request from the current holder gets the same reply. A copy that
+  arrives after the lease has ended takes the lock again and gets the next number, by which redlock/confirm recognizes
+  the copy.
 
   KEYS[1] lock     string, owner id of the holder on this server; expires with its lease
   KEYS[2] fence    string, current number of this server
   ARGV[1] owner    id of this attempt
   ARGV[2] leaseMs  length of the lease
   GRANTS  by itself
-  REPLY   {0, token}   granted by this server; token is its own number; the client takes the maximum of all
+  REPLY   {0, token}   granted by this server; token is its number; the client uses the highest number of all servers
           {1, restMs}  held by another claim, whose lease on this server ends in restMs, or never if -1
 ]]
 local owner, leaseMs = ARGV[1], ARGV[2]

@@ -1,12 +1,12 @@
 /**
- * The pause of a waiter between two attempts. It ends when the leases that block the waiter must have ended, or when a
- * message reports that they have.
+ * A waiter's pause between two attempts. The pause ends when the leases that block the waiter must have ended, or when
+ * a message reports that they have ended.
  *
- * Waiters that get the same message would split the votes, and their cleanups would wake each other again. So they all
- * ask one server first, the first server of their line. Only the waiter that wins there continues to the other servers;
- * the rest have taken nothing. The first server is only a hint. A waiter asks all servers in parallel in three cases:
- * when its timer fires, when a majority without the first server was released, or when nothing has changed at the first
- * server for RECHECK_MS. So a leftover hold on that server alone blocks no waiter.
+ * If all waiters that get the same message asked all servers, they would split the votes, and their cleanups would wake
+ * each other again. So each waiter asks one server first: the first server of its line. Only the waiter that wins there
+ * continues to the other servers. The others have taken nothing. A waiter asks all servers in parallel in three cases:
+ * when its timer fires, when a majority is free but the first server is not, or when nothing has changed at the first
+ * server for RECHECK_MS. So a leftover hold on the first server alone cannot block a waiter.
  */
 import { Polling } from "../core/polling.js";
 import type { Runtime, Timer } from "../core/runtime.js";
@@ -15,12 +15,12 @@ import { quorumOf } from "./decision.js";
 import type { Line } from "./line.js";
 import { RECHECK_MS } from "./pace.js";
 
-/** With about four attempts per grant, most waiters have won before they lose this often. */
+/** About one in four attempts wins the first server, so most waiters win before they lose this often. */
 const FAIR_LOSSES = 4;
 /** Added to the end of a lease, in ms, so that the lease has ended on the server too when the waiter asks. */
 const AFTER_LEASE_MS = 5;
 
-/** The pause of a waiter between two attempts. */
+/** Decides when a waiter makes its next attempt. */
 export class AttemptDelay {
   readonly #runtime: Runtime;
   readonly #line: Line;
@@ -48,7 +48,8 @@ export class AttemptDelay {
   begin({ votes, firstServer, lostAtFirst }: Ballot): void {
     const line = this.#line;
     if (!lostAtFirst) {
-      // If the attempt won the first server and found another owner on a later one, ask that one first next time.
+      // Next time, start with the first server that another owner holds. If this attempt asked all servers in parallel,
+      // a server that it won counts too.
       const isFirst = (vote: Vote | undefined): boolean =>
         vote?.outcome === "held" || (vote?.outcome === "granted" && firstServer === undefined);
       const place = votes.findIndex(isFirst);
@@ -63,7 +64,7 @@ export class AttemptDelay {
     this.#votes = votes;
     this.#isOn = true;
     if (!line.isSubscribed) {
-      // Releases that came before the subscription was open were missed.
+      // Releases before the subscription was open were missed, so try again as soon as it is open.
       void line.subscribe().then(() => {
         if (this.#votes === votes && this.#isOn && line.isSubscribed) this.#wake();
       });
@@ -75,7 +76,9 @@ export class AttemptDelay {
     this.#wakeIfFree();
   }
 
-  /** Waits for a random time, so that other processes that were notified of a release by this process get a chance. */
+  /**
+   * Waits for a random time, so that other processes get a chance after this process has notified them of a release.
+   */
   giveWay(): void {
     this.#isOn = true;
     this.#wake();
@@ -108,8 +111,8 @@ export class AttemptDelay {
   }
 
   /**
-   * Ignores a release on a minority of the servers other than the first one, because it comes from a failed attempt of
-   * another waiter. Waiters that tried because of it would block each other.
+   * Wakes the waiter if the first server or a majority is free. Any other release comes from another waiter's failed
+   * attempt. If waiters reacted to it, they would block each other.
    */
   #wakeIfFree(): void {
     if (this.#isFirstFree() || this.#isMajorityFree()) this.#wake();
@@ -129,8 +132,9 @@ export class AttemptDelay {
     this.#wasWoken = true;
     this.#polling.cancel();
     const { pace, firstServer, crowding } = this.#line;
-    // Waiters that lose the first server have taken nothing, so only their number matters there. But two waiters that
-    // each win a server block each other on the others, and without a longer delay they would repeat that in step.
+    // Waiters that lose the first server have taken nothing, so the delay there depends only on their number. But two
+    // waiters that each win a server block each other on the other servers. Without a longer delay, they would do so
+    // again and again.
     const isAtOneServer = firstServer !== undefined && this.#collisions === 0;
     // A waiter that has lost often gets a shorter delay. Otherwise a recent winner, whose `crowding` is low, would
     // always win.
@@ -149,7 +153,7 @@ export class AttemptDelay {
   }
 }
 
-/** Returns the time, in ms, until the first server is free if the attempt lost it, or else until a majority is free. */
+/** Returns the time, in ms, until a majority is free, or until the first server is free if the attempt lost it. */
 function restMsOf(votes: readonly (Vote | undefined)[], lostAtFirst: boolean): number {
   const rests = votes.flatMap((vote) => (vote?.outcome === "held" ? [vote.restMs] : []));
   const granted = votes.filter((vote) => vote?.outcome === "granted").length;

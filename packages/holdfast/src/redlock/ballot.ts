@@ -1,17 +1,17 @@
 /**
  * One attempt to win a majority of the servers, under an owner id that no other attempt uses.
  *
- * Asks all servers in parallel, or one server first. Each server that grants replies with its own number, and the
- * token is the maximum of the numbers of a majority. If fewer than a majority have that number, the attempt raises the
- * other servers of this majority to the token. It raises a server only if the server still holds the lock for this
- * attempt and still has the number that it replied with. docs/adr/092-tokens-on-a-quorum.md explains why tokens then
- * rise without any assumption about time.
+ * Asks all servers in parallel, or one server first. Each server that grants replies with its own number, and the token
+ * is the highest number in a majority. If fewer than a majority have that number, the attempt raises the other servers
+ * of this majority to the token. It raises a server only if the server still holds the lock for this attempt and still
+ * has the number that it replied with. docs/adr/092-tokens-on-a-quorum.md explains why this makes tokens rise without
+ * any assumption about time.
  *
  * Invariants:
  * - The lease is counted from the moment before the first request was sent.
  * - Once the replies decide the attempt, it does not wait for stragglers.
- * - The majority from which the token was taken is fixed at that moment, and only its members count.
- * - A later grant by a straggler belongs to the lease if there is one. Otherwise it is released.
+ * - The majority that determines the token is fixed when the attempt is decided. Only its members count.
+ * - A later grant by a straggler belongs to the lease if the attempt won. Otherwise, that grant is released.
  */
 import { call } from "../core/call.js";
 import { EvictionError, ProtocolError, type QuorumError } from "../core/errors.js";
@@ -58,8 +58,8 @@ export interface BallotFacts {
   /** The timeout for each reply, in ms. */
   readonly timeoutMs: number;
   /**
-   * The server that concurrent attempts ask first, by default none. Only the attempt that wins this server continues to
-   * the others, so the losing attempts have taken nothing that blocks it.
+   * The server that concurrent attempts ask first; none by default. Only the attempt that wins this server asks the
+   * others, so the losing attempts take nothing that could block it.
    */
   readonly firstServer?: QuorumServer | undefined;
   /** How long to wait for the first server, in ms, before asking the others anyway. */
@@ -80,8 +80,8 @@ export class Ballot {
   /** For each server, the state of the acquire request. `over`: the request can no longer take the lock there. */
   readonly #requests: ("unsent" | "sent" | "over")[];
   /**
-   * For each server, the run in which it had been informed of leases of this length before this attempt sent its first
-   * request; undefined if it had not been.
+   * For each server, its run, if the server knew this lease length before the attempt sent its first request; otherwise
+   * undefined.
    */
   readonly #informedRuns: readonly (string | undefined)[];
   readonly #standings: (number | undefined)[];
@@ -143,8 +143,8 @@ export class Ballot {
   }
 
   /**
-   * For each server, the number that it is known to have. Undefined if the server does not hold the lock for this
-   * attempt, or has not held it without interruption.
+   * For each server, its number for this attempt: the number in its reply, or the token if the server was raised to the
+   * token. Undefined if the server did not grant.
    */
   get standings(): readonly (number | undefined)[] {
     return this.#standings;
@@ -160,13 +160,13 @@ export class Ballot {
     return this.#requests[index] !== "sent";
   }
 
-  /** The remaining lease if a majority grants it, in ms; 0 if it has ended. */
+  /** The remaining time of the lease, in ms, if a majority grants it; 0 if the lease has ended. */
   leftMs(): number {
     return msUntil(validUntil(this.startedAt, this.claim.leaseMs), this.#facts.runtime);
   }
 
   /**
-   * Ends the attempt. From now on there is no verdict and no lease.
+   * Ends the attempt, and its lease if it was granted. After this, `onVerdict` is not called.
    *
    * @param onLateVote  called for each later reply, because a late grant must be released
    */
@@ -216,7 +216,7 @@ export class Ballot {
     const { place, claim } = this;
     const run = this.#informedRuns[server.index];
     if (run !== undefined && informedRun(server, claim.leaseMs) === run) return vote;
-    const cause = "its grant does not count, because it was told the lease length too late";
+    const cause = "its grant does not count, because it learned the lease length too late";
     return failure(place.name, { mayHaveRun: true, transient: true, cause });
   }
 
@@ -250,7 +250,7 @@ export class Ballot {
       const server = this.#facts.servers[index];
       if (server === undefined) continue;
       this.#votes[index] = { outcome: "granted", token: this.#token };
-      /** Records that this server confirmed, or else the vote that replaces its grant. */
+      /** Records the server's confirmation, or the vote that replaces its grant. */
       const settle = (answer: "confirmed" | Vote): void => {
         if (this.#phase !== "raising") return;
         raises[index] = answer === "confirmed" ? answer : "refused";
@@ -295,7 +295,7 @@ export class Ballot {
   }
 
   /**
-   * Raises a server that granted with a lower number to the token. This lease does not need it, but the next attempt
+   * Raises a server that granted with a lower number to the token. This lease does not need that, but the next attempt
    * then gets the same number from all servers and needs only one round trip.
    */
   #level(server: QuorumServer): void {

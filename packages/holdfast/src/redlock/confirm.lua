@@ -2,17 +2,17 @@
   redlock/confirm: raise this server to the token of the grant, if it still holds the lock for this grant.
 
   Comparing the owner is not enough. The lease may have ended, another claim may have held the lock with this very
-  token, and a late copy of the acquire may have taken the lock again. Then the server has a different number than
-  it reported, and the token belongs to another claim. A repeated request gets the same reply, because the number then
+  token, and a late copy of the acquire may have taken the lock again. In that case, the server's number differs from
+  `reported`, and the token belongs to another claim. A repeated request gets the same reply, because the number already
   equals the token.
 
   KEYS[1] lock      string, owner id of the holder on this server; expires with its lease
   KEYS[2] fence     string, current number of this server
   ARGV[1] owner     id of the attempt
-  ARGV[2] reported  number that this server replied to the acquire
-  ARGV[3] token     maximum of the numbers of all servers that granted, at least `reported`
+  ARGV[2] reported  number in this server's reply to the acquire
+  ARGV[3] token     highest number of the servers that granted; at least `reported`
   ARGV[4] leaseMs   length of the lease, counted from now
-  REPLY   1         confirmed: the server has the token, for this owner
+  REPLY   1         confirmed: this owner holds the lock here, and the token is this server's number
           2         refused: another claim may have held the lock since, or the number is above the token
 ]]
 local owner, reported, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

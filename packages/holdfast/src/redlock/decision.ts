@@ -27,8 +27,9 @@ export interface LaggingServer {
  * A majority has granted, but fewer than a majority have the token as their number. The token must be written to the
  * servers in `behind`.
  *
- * The servers in `behind` and `standing` are the decided set. A server that grants later is not part of it and is
- * never counted, because its number may be higher than the token after a grant to another owner.
+ * The servers in `behind` and `standing` are the decided set. A server that grants later is not part of the set and is
+ * never counted: it may have granted the lock to another owner in the meantime, so its number may be higher than the
+ * token.
  */
 export interface Unconfirmed {
   readonly outcome: "confirm";
@@ -43,7 +44,7 @@ export type Decision =
   /** The lock is held with this token. */
   | { readonly outcome: "granted"; readonly token: number }
   | Unconfirmed
-  /** A majority may still be reached. */
+  /** A majority can still be reached. */
   | { readonly outcome: "wait" }
   /** A majority can no longer be reached. Release on all servers and retry with a new owner id. */
   | { readonly outcome: "refused" };
@@ -72,12 +73,12 @@ export function tally(yes: number, open: number, servers: number): "granted" | "
 /**
  * Decides an attempt from the replies so far.
  *
- * The token is the maximum of the numbers of all servers that granted. If a majority replied with exactly that number,
- * one round trip was enough. The result is `confirm` as soon as a majority has granted, even while other replies are
- * pending. The caller may confirm immediately, or wait for more replies and decide again. Waiting may save the second
+ * The token is the highest number among the servers that granted. If a majority replied with exactly that number, one
+ * round trip was enough. The result is `confirm` as soon as a majority has granted, even while other replies are
+ * pending. The caller may confirm immediately, or wait for more replies and decide again. Waiting can save the second
  * round trip, and it enlarges the decided set.
  *
- * @param answers  one per server; a number that is not a safe integer is not a grant, because it may have been rounded
+ * @param answers  one per server; a grant with a number that is not a safe integer does not count: it may be rounded
  */
 export function decide(answers: readonly AcquireVote[]): Decision {
   const granted = answers.flatMap((answer, server) =>
@@ -96,7 +97,7 @@ export function decide(answers: readonly AcquireVote[]): Decision {
 /**
  * Decides an attempt from the replies to redlock/confirm so far.
  *
- * @param unconfirmed  the result of `decide`, regardless of later grants
+ * @param unconfirmed  the result of `decide` that led to the confirmation; later grants do not change it
  * @param answers      one per server; those of servers that are not in `behind` are ignored
  */
 export function confirmed(

@@ -1,19 +1,19 @@
 --[[
   redlock/extend: renew the lease on this server, if it is still ours. Never retakes a lock whose lease has ended.
 
-  Comparing and extending are one atomic step, so that this cannot extend the next holder's lease. Comparing the owner
+  Comparing and extending are one atomic step, so this script cannot extend the next holder's lease. Comparing the owner
   is not enough, as in redlock/confirm: a late copy of the acquire may have taken the lock again after another claim
-  held it, and then the server has another number. The fence is extended with the lease, because it must long outlive
+  held it, but then the server's number is different. The fence is extended too, because it must live much longer than
   the lease; see docs/adr/092-tokens-on-a-quorum.md.
 
   KEYS[1] lock      string, owner id of the holder on this server; expires with its lease
   KEYS[2] fence     string, current number of this server
   ARGV[1] owner     id of the attempt that was granted
-  ARGV[2] standing  known number of this server for the attempt: the number that it reported, or the token to which it
-                    was raised; 0 if unknown
+  ARGV[2] standing  this server's number, as far as the client knows: the number that it reported, or the token to which
+                    it was raised; 0 if unknown
   ARGV[3] leaseMs   length of the lease, counted from now
   REPLY   1         extended
-          2         unheld: it had ended, or was never taken here, or another claim may have held it since
+          2         unheld: the lease had ended or was never granted here, or another claim may have held the lock since
 ]]
 local owner, standing, leaseMs = ARGV[1], ARGV[2], ARGV[3]
 

@@ -51,7 +51,7 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
       const extra = rest.find((value) => value !== undefined);
       if (extra !== undefined) {
         throw new TypeError(
-          `redlock takes a name and nothing else; pass options to acquire and the other methods; got ${show(extra)}`,
+          `redlock takes only a name; pass options to acquire and the other methods; got ${show(extra)}`,
         );
       }
       const { base } = lockKeys(prefix, "redlock", checkName(name));
@@ -59,15 +59,12 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
     },
     mutex: refuse("mutex", ONE_QUEUE),
     reentrantMutex: refuse("reentrant mutex", ONE_QUEUE),
-    multiLock: refuse(
-      "multi-lock",
-      "two callers could each win only some of the servers for each member, again and again",
-    ),
+    multiLock: refuse("multi-lock", "two callers could block each other forever, each with some of the servers"),
     semaphore: refuse("semaphore", "with two permits and three servers, three callers could each get a majority"),
     readWriteLock: refuse("read-write lock", "its guarantees have not been shown to hold there"),
     countDownLatch: refuse("latch", "it needs one count, and each independent server has its own"),
     barrier: refuse("barrier", "it needs one count of arrived parties, and each independent server has its own"),
-    election: refuse("election", "the value of a leader needs one server and one order of changes; use redlock(name)"),
+    election: refuse("election", "a leader's value needs one server and one order of changes; use redlock(name)"),
     adopt: () =>
       Promise.reject(
         new UnsupportedError(

@@ -1,6 +1,6 @@
 /**
- * The local queue of the callers of one Holdfast instance that want the same lock. Only the caller at the front makes
- * attempts, so that a process does not split the votes with itself.
+ * A local queue: the callers of one Holdfast instance that want the same lock. Only the caller at the front makes
+ * attempts, so that callers in one process do not split the votes.
  */
 
 import { UnsupportedError } from "../core/errors.js";
@@ -18,14 +18,14 @@ export interface LineMember {
   released(server: number): void;
 }
 
-/** How long subscriptions are kept after the last waiter left, in ms. A busy lock soon has another waiter. */
+/** How long subscriptions are kept after the last waiter leaves, in ms. A busy lock soon has another waiter. */
 const LINGER_MS = 5_000;
 
 const LEAST_CROWDING = 1;
 const MOST_CROWDING = 64;
 /**
- * `crowding` is multiplied by MORE after an attempt lost the first server, and by LESS after one won it. The factors
- * balance when about one in four attempts wins there, so the number of attempts stays stable.
+ * `crowding` is multiplied by MORE when an attempt loses the first server, and by LESS when an attempt wins it. The
+ * factors balance if about one in four attempts wins, so the number of attempts stays stable.
  */
 const MORE = 1.4;
 const LESS = 0.4;
@@ -46,11 +46,11 @@ export class Line {
   #front: LineMember | undefined;
   #linger: Timer | undefined;
   /**
-   * The server that an attempt asks first while other processes want the lock too: the first one that reported another
-   * owner. Processes that reach the same servers choose the same one.
+   * The server that an attempt asks first while other processes want the lock too: the first server that reported
+   * another owner. Processes that reach the same servers choose the same first server.
    */
   firstServer: number | undefined;
-  /** Attempts after a release start at a random moment within this many times `Pace.winMs`, to spread them. */
+  /** After a release, attempts start at random moments within `crowding` times `Pace.winMs`, to spread them. */
   crowding: number = LEAST_CROWDING;
   #wantedUntilMs = Number.NEGATIVE_INFINITY;
   /** When the lock was last released at the first server, or all servers were last asked. */
@@ -86,7 +86,7 @@ export class Line {
   }
 
   /**
-   * Records that other processes received the message about a release by this Holdfast instance on that server. They
+   * Records that other processes received the message that this Holdfast instance released the lock on `server`. They
    * try after a delay, so a local caller that tried again immediately would win every time.
    */
   wantedByOthers(server: number): void {
@@ -96,7 +96,7 @@ export class Line {
     this.#lingerIfEmpty();
   }
 
-  /** Whether other processes are about to try because of a release by this Holdfast instance. */
+  /** Whether other processes are about to make attempts because this Holdfast instance released the lock. */
   get isWanted(): boolean {
     return this.#nowMs() < this.#wantedUntilMs;
   }
@@ -130,7 +130,7 @@ export class Line {
     return typeof this.#inboxes.get(server) === "object";
   }
 
-  /** Subscribes on the servers without a subscription. Resolves when each has confirmed or failed; never rejects. */
+  /** Opens the missing subscriptions. Resolves when each is open or has failed; never rejects. */
   async subscribe(): Promise<void> {
     const missing = this.#quorum.servers.filter(({ index }) => !this.#inboxes.has(index));
     await Promise.all(missing.map((server) => this.#subscribeAt(server)));

@@ -2,16 +2,16 @@
  * Makes sure that the servers of a quorum know the length of the longest lease
  * (docs/adr/131-longest-lease-on-a-quorum.md).
  *
- * A server that lost its leases may not grant until the longest of them has ended, and only the other servers know how
- * long that is. Two rules ensure that they do:
+ * A server that lost its leases must not grant until the longest of them has ended, and only the other servers know how
+ * long that lease is. Two rules ensure that they know it:
  *
- * - No server is asked for a lease before a majority has been informed of its length. A vote counts only if its server
- *   was informed before the first server was asked, and has not restarted since.
- * - A server that lost its leases votes again once two things have happened: a majority of servers that have not lost
- *   theirs were asked after its restart, and the longest lease that they reported has ended.
+ * - No server is asked for a lease before a majority has been informed of the lease's length. A vote counts only if its
+ *   server was informed before the first server was asked, and has not restarted since.
+ * - A server that lost its leases votes again once two things have happened: a majority of the servers, none of which
+ *   had lost its leases, was asked after the restart; and the longest lease that those servers reported has ended.
  *
- * Any two majorities share a server, so at least one of the servers that are asked was informed. A server whose store
- * has no `memory` is assumed to handle this itself. On the path of an acquire, this costs one comparison per server.
+ * Any two majorities share a server, so at least one server that was informed is asked. A server whose store has no
+ * `memory` is assumed to handle this itself. For an acquire, the rules cost one comparison per server.
  */
 import type { QuorumError } from "../core/errors.js";
 import type { Runtime, Timer } from "../core/runtime.js";
@@ -22,18 +22,18 @@ import { type Answers, count, type Failed, failure, type QuorumServer, quorumErr
 /** Shortest time between two rounds that ask all servers because one of them lost its leases, in ms. */
 const ROUND_MS = 1_000;
 /**
- * Once enough servers have replied, slower ones get as much time again, but at least this many ms.
+ * Once enough servers have replied, slower servers get as much extra time as has passed, but at least this many ms.
  */
 const LEAST_EXTRA_MS = 5;
-/** Upper bound of that extra wait, as a fraction of the request timeout. */
+/** Longest extra time, as a fraction of the request timeout. */
 const MOST_EXTRA = 0.25;
 
 /** Stands for the reply of a server whose store has no `memory`. */
 const OWN: Standing = { outcome: "settled", longestMs: 0, run: "" };
 
 /**
- * Returns the server run in which the server was informed of leases of `leaseMs`; undefined if it was not, or if it may
- * not grant. An empty string for a server whose store has no `memory`.
+ * Returns the server's run if, in this run, the server may grant and has been informed of leases of `leaseMs`;
+ * otherwise undefined. Returns an empty string if the server's store has no `memory`.
  */
 export function informedRun({ store: { memory } }: QuorumServer, leaseMs: number): string | undefined {
   return memory === undefined ? "" : memory.knows(leaseMs);
@@ -55,8 +55,8 @@ export class Memories {
   }
 
   /**
-   * Informs a majority of the servers of leases of `leaseMs`. Returns undefined if that is already done, which is
-   * nearly always the case. Never rejects.
+   * Informs a majority of the servers that leases can last `leaseMs`. Returns undefined if that is already done, which
+   * is nearly always the case. Never rejects.
    *
    * @returns the reason if no majority may grant such a lease now; otherwise undefined
    */
@@ -113,15 +113,15 @@ export class Memories {
   }
 
   async #runRound(timeoutMs: number): Promise<void> {
-    // The replies of the others count only if they were asked after the restart, so read the runs first.
+    // Replies of other servers count only if those servers were asked after the restart, so read the runs first.
     const alone = this.#servers.flatMap(({ store: { memory } }) =>
       memory?.aloneIn === undefined ? [] : [{ memory, run: memory.aloneIn }],
     );
     // A server knows the longest lease if it never lost its leases, or has learned the length from the others.
     const known = (answers: Answers<Standing>): number => count(answers, "settled") + count(answers, "quiet");
     const replies = await this.#askAll(0, timeoutMs, (soFar) => known(soFar) >= this.#majority);
-    // If a majority lost their leases, as at the very first start, no majority knows the longest lease. Use the replies
-    // that exist.
+    // If a majority lost their leases, or never had any because this is their first start, no majority knows the
+    // longest lease. Use the replies that exist.
     const areMostAlone = count(replies, "alone") >= this.#majority;
     if (known(replies) < this.#majority && !areMostAlone) return;
     const longestMs = Math.max(
@@ -133,8 +133,8 @@ export class Memories {
   /**
    * Asks all servers in parallel.
    *
-   * @returns the replies, once there are enough of them and the extra time for slower servers has passed, or once all have
-   *         replied
+   * @returns the replies, once there are enough of them and the extra time for slower servers has passed, or once all
+   *          servers have replied
    */
   #askAll(
     leaseMs: number,
@@ -171,7 +171,7 @@ export class Memories {
   }
 }
 
-/** Replaces the reply of a server that may not grant yet with the reason, for an error report. */
+/** Replaces the reply of a server that may not grant yet with a failure that says why, for an error report. */
 function answerOf(lockName: string, reply: Standing | Failed | undefined): Standing | Failed | undefined {
   if (reply?.outcome !== "quiet" && reply?.outcome !== "alone") return reply;
   return failure(lockName, quietFailure({ restMs: reply.restMs, isAlone: reply.outcome === "alone" }));

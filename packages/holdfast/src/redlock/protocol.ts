@@ -13,7 +13,7 @@ import { type Answers, askAll, count, failure, isAnswered, quorumError, type Red
 /** How long an inspection waits before it reads an undecided lock again, in ms. An attempt takes a few round trips. */
 const AGAIN_MS = 100;
 
-/** A claim of one attempt, with that attempt. */
+/** The claim of an attempt, with the attempt itself. */
 export interface BallotClaim extends Claim {
   readonly ballot: Ballot;
 }
@@ -58,7 +58,7 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
     let answers = await inspectAll(timeoutMs);
     if (!isAnswered(answers)) throw quorumError(name, answers);
     if (isUndecided(answers)) {
-      // Read again, because an attempt in progress looks the same and is soon over.
+      // An attempt in progress can be the cause and is soon over, so read again.
       await new Promise<void>((resolve) => void session.runtime.startTimer(resolve, AGAIN_MS, true));
       const first = answers;
       const again = await inspectAll(timeoutMs, first);
@@ -79,7 +79,7 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
       if (answer?.outcome !== "read") return false;
       const { token: number, owner } = answer;
       const vote = votes[index];
-      // A straggler may have granted a higher number to this same claim.
+      // A straggler may have granted the lock to this same claim with a higher number.
       const own = vote?.outcome === "granted" ? Math.max(token, vote.token) : token;
       return number > 0 && number <= own && (owner === undefined || owner === claim.owner);
     });
@@ -168,8 +168,8 @@ function unsupported(name: string, why: string): UnsupportedError {
 }
 
 /**
- * Whether a majority held the lock when it processed an extension or a release: "granted" if it did, "refused" if it
- * cannot have, "wait" if that depends on missing replies.
+ * Whether a majority still held the lock for the claim when an extension or a release ran: "granted" if it did,
+ * "refused" if it cannot have, "wait" if that depends on missing replies.
  */
 function heldByMajority(answers: Answers<{ readonly outcome: string }>): "granted" | "wait" | "refused" {
   const unheld = count(answers, "unheld");
@@ -194,7 +194,10 @@ function asVote(answer: Answers<ServerView>[number]): Answers<{ outcome: string;
   return answer.owner === undefined ? { outcome: "unheld" } : { outcome: "held", restMs: answer.leaseLeftMs };
 }
 
-/** The holder is the owner that a majority reports. A grant by fewer servers is an attempt in progress. */
+/**
+ * Returns the state of the lock. The holder is the owner that a majority reports; a grant by fewer servers is an
+ * attempt in progress.
+ */
 function stateOf(seen: readonly ServerView[], majority: number): State {
   const highest = Math.max(...seen.map(({ token }) => token));
   const free: State = {
@@ -215,7 +218,9 @@ function stateOf(seen: readonly ServerView[], majority: number): State {
   return { ...free, holders, token, votes: { holding: its.length, answered: seen.length } };
 }
 
-/** The token is the most frequent number, because a majority has it. A straggler may have another number. */
+/**
+ * Returns the most frequent number. It is the token, because a majority has it. A straggler may have another number.
+ */
 function mostFrequent(numbers: readonly number[]): number {
   const [first = 0, ...rest] = numbers;
   const times = (number: number): number => numbers.filter((other) => other === number).length;

@@ -2,9 +2,9 @@
  * Releases everything that one attempt holds or may hold, on all servers. Runs when the attempt fails, or when its
  * lease is released.
  *
- * Servers that refused or did not reply get a release too. It is certain that a server holds nothing only once it has
- * replied to a release that was sent after its reply to the acquire. Until then, the release is repeated, but no longer
- * than the requested lease would have lasted. So a lost message delays other callers by at most that time.
+ * Servers that refused or did not reply get a release too. It is certain that a server holds nothing once it has
+ * replied to the acquire and to a release that was sent after that reply. Until then, the release is repeated, but not
+ * for longer than the requested lease. So a lost message delays other callers by at most the length of that lease.
  */
 
 import { call } from "../core/call.js";
@@ -109,8 +109,8 @@ class QuorumCleanup {
   }
 
   /**
-   * Runs a last round, unless one has already run since the close began. A second one would wait for another timeout if
-   * a server is unresponsive.
+   * Runs a last round, unless one has already run since the close began. A second round would wait for another timeout
+   * if a server did not reply.
    */
   async close(): Promise<void> {
     if (!this.#isLast || this.#round !== undefined) await this.round(this.#session.commandTimeoutMs);

@@ -23,8 +23,8 @@ export interface QuorumFacts {
   readonly commandTimeoutMs: number;
   readonly allowEviction: boolean;
   /**
-   * One store per server, and how to close it. `isOwn` is true for a custom store, for which Holdfast does not warn if
-   * the eviction policy cannot be read.
+   * One store per server, and how to close it. `isOwn` is true for a custom store. For such a store, Holdfast does not
+   * warn if the eviction policy cannot be read.
    */
   readonly stores: readonly {
     readonly store: Store;
@@ -33,7 +33,7 @@ export interface QuorumFacts {
   }[];
 }
 
-/** Lease of a touch, in ms. A touch is released immediately, so this matters only if servers become unreachable. */
+/** Lease length of the acquire in `touch`, in ms. Matters only if servers become unreachable before the release. */
 const TOUCH_MS = 1_000;
 
 /** How long the first grant waits to learn whether the servers may be used, in ms. */
@@ -114,7 +114,8 @@ export class Quorum implements QuorumParts {
 
   /**
    * Checks whether all servers may be used, in parallel with the first attempt. Returns undefined if that is already
-   * known. Waits only briefly for a server that does not reply, because it is checked again together with its vote.
+   * known. Waits only briefly for a server that does not reply, because that server is checked again together with its
+   * vote.
    *
    * @throws EvictionError, ProtocolError  one of the servers must not be used
    */
@@ -159,7 +160,9 @@ export class Quorum implements QuorumParts {
   }
 }
 
-/** A store over all servers that only subscribes and reports reconnects, because the session needs nothing else. */
+/**
+ * Returns a store for all servers. It only subscribes and reports reconnects, because the session needs nothing else.
+ */
 function storeOfAll(servers: readonly QuorumServer[]): Store {
   return {
     kind: "redlock",
@@ -191,7 +194,10 @@ function storeOfAll(servers: readonly QuorumServer[]): Store {
   };
 }
 
-/** The client's record is written to every server, and a read uses the first server that returns it. */
+/**
+ * Combines the client records of all servers. A write goes to every server, and a read uses the first server that
+ * returns the record.
+ */
 function recordsOfAll(all: readonly ClientRecords[]): ClientRecords {
   return {
     async announce(keepMs) {

@@ -45,12 +45,12 @@ export class Redlock extends Lock {
   /**
    * Waits until a majority of the servers grants the lock, then holds it.
    *
-   * Takes one round trip if the lock is free and the servers have the same number, as they do after an acquire on the
-   * same servers; otherwise two.
+   * If the lock is free, this takes one round trip, or two if the servers have different last tokens, for example
+   * because the last acquire did not reach all of them.
    *
    * @returns a lease whose token is higher than every token granted for this name before the call
    * @throws AcquireTimeoutError  after `waitMs`; nothing is held
-   * @throws QuorumError          no reply from a majority of the servers; nothing is held, and grants of single
+   * @throws QuorumError          no reply from a majority of the servers; nothing is held, and grants by individual
    *                              servers are released or expire
    * @throws EvictionError        a server may evict locks, and `allowEviction` is not set; nothing is held
    * @throws ClosedError          this Holdfast instance was closed

@@ -1,15 +1,15 @@
 --[[
   redlock/release: release the lock on this server if it is ours, and notify the waiters.
 
-  This also undoes an attempt that failed, or that may not have reached this server. A client that gets the message
-  tries again. No server of a quorum can hand a lock over, because it does not know which claims hold the other
-  servers.
+  This also undoes an attempt that failed, or that may not have reached this server. A client that receives the message
+  tries again. A single server cannot hand the lock over, because it does not know which claim holds the lock on the
+  other servers.
 
   KEYS[1] lock     string, owner id of the holder on this server; expires with its lease
   ARGV[1] owner    id of the attempt
-  ARGV[2] channel  channel of this lock's waiters; the message is the owner whose hold has ended
+  ARGV[2] channel  channel of this lock's waiters, or the holder's inbox if force-released; the message is the owner id
   REPLY   {1, listeners}  released; listeners is the number of connections that got the message
-          {2}             unheld: it had ended, or was never taken here, or was released already
+          {2}             unheld: the lease had ended, was never granted here, or was already released
 ]]
 local owner, channel = ARGV[1], ARGV[2]
 

@@ -1,4 +1,4 @@
-/** The independent servers of a quorum, their answers to a request, and the error if there are too few. */
+/** The independent servers of a quorum, their answers to a request, and the error for too few answers. */
 import type { ServerAnswer, StoreFailure } from "../core/error-messages.js";
 import { QuorumError, StoreError } from "../core/errors.js";
 import type { Guard } from "../core/guard.js";
@@ -12,7 +12,7 @@ export interface QuorumServer {
   /** Its index in the list of servers, from 0. */
   readonly index: number;
   readonly store: Store;
-  /** Checks whether the server may be used before a lock is acquired there. */
+  /** Checks whether locks may be acquired on the server. */
   readonly guard: Guard;
 }
 
@@ -46,7 +46,7 @@ export type Answers<Reply> = readonly (Reply | Failed | undefined)[];
 /**
  * Sends a request to all servers in parallel.
  *
- * @param isEnough  whether the answers so far suffice. If so, does not wait for the other requests, which continue
+ * @param isEnough  whether the answers so far suffice. If so, does not wait for the other requests, but lets them run
  * @returns the answers at that moment; all of them if they never suffice
  */
 export function askAll<Reply>(

@@ -4,7 +4,7 @@
  * Invariants:
  * - Each attempt has its own owner id.
  * - The release of a failed attempt is sent to all servers before the next attempt begins.
- * - A settled waiter accepts no grant. Whatever an attempt in progress has or gets is released.
+ * - A settled waiter accepts no grant. Everything that an attempt in progress takes is released.
  */
 
 import { ClosedError, QuorumError, StoreError } from "../core/errors.js";
@@ -23,8 +23,8 @@ import type { Quorum } from "./quorum.js";
 import type { RedlockPlace } from "./servers.js";
 
 /**
- * The timeout of a request is at most the lease length divided by this. So two thirds of the lease remain after two
- * slow rounds.
+ * The timeout of a request is at most the lease length divided by this number. So two thirds of the lease remain after
+ * two slow rounds.
  */
 const ROUNDS_IN_A_LEASE = 6;
 /** One caller that waits for a majority. */
@@ -48,14 +48,14 @@ export class RedlockWaiter implements Occupant, LineMember {
   /** The pause between two attempts; undefined if this caller does not wait. */
   #delay: AttemptDelay | undefined;
   #hasFailed = false;
-  /** Whether other callers were ahead of it in the line when it joined. */
+  /** Whether other callers were ahead in the line when this caller joined. */
   #wasQueued = false;
   readonly #uncertain = new UncertainReply();
   #hasPublishedWait = false;
   #isSettled = false;
 
   /**
-   * Makes an attempt immediately, unless other callers of this Holdfast instance are ahead of it.
+   * Makes an attempt immediately, unless other callers of this Holdfast instance are ahead in the line.
    *
    * @throws ClosedError
    */
@@ -93,7 +93,7 @@ export class RedlockWaiter implements Occupant, LineMember {
   }
 
   advance(): void {
-    // A caller with a shorter `waitMs` does not give way, because it may get no other chance.
+    // A caller whose `waitMs` is RECHECK_MS or less does not give way, because it may get no other chance.
     if (this.#line?.isWanted === true && this.#options.waitMs > RECHECK_MS) this.#delay?.giveWay();
     else this.#attempt(this.#line?.firstServer);
   }
@@ -289,8 +289,8 @@ export class RedlockWaiter implements Occupant, LineMember {
     if (this.#options.waitMs > 0) {
       end = await this.#session.inspections.inspect(this.#protocol, { calledAtMs, timeoutMs });
     }
-    // If a server replied that the lock is held, the wait timed out as usual, even if the holder is not certain. Any
-    // other failure to read the state fails the wait.
+    // If any server replied that the lock is held, report a normal timeout, even if the holder is uncertain. Any other
+    // failure to read the state fails the wait.
     const { state, unseen } = end;
     const isUnsure = unseen instanceof QuorumError && unseen.answers.some(({ answer }) => answer === "held");
     if (unseen instanceof StoreError && !isUnsure) this.#ends.failed(unseen);
@@ -303,8 +303,8 @@ export class RedlockWaiter implements Occupant, LineMember {
   }
 
   /**
-   * Accepts no grant from now on. Resolves when each server that has granted the attempt in progress has replied to the
-   * release or failed to.
+   * Accepts no grant from now on. Resolves when, on each server that granted the attempt in progress, the release has
+   * been answered or has failed.
    */
   #settle(timeoutMs?: number): Promise<void> {
     const ballot = this.#ballot;
@@ -323,7 +323,9 @@ export class RedlockWaiter implements Occupant, LineMember {
     this.#line?.leave(this);
   }
 
-  /** Releases an attempt. Resolves when every server that has granted it has replied to the release or failed to. */
+  /**
+   * Releases an attempt. Resolves when, on each server that granted it, the release has been answered or has failed.
+   */
   async #cleanUp(ballot: Ballot, timeoutMs = this.#session.commandTimeoutMs): Promise<void> {
     await this.#quorum.quorumCleanups.cleanUp(ballot, timeoutMs, (answers) =>
       ballot.votes.every((vote, server) => vote?.outcome !== "granted" || answers[server] !== undefined),

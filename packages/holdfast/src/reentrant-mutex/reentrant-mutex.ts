@@ -22,8 +22,8 @@ import { type Entry, SharedHold } from "./shared-hold.js";
 /** Lets code that does not run inside `run` reenter a hold. */
 export interface Reentry {
   /**
-   * A live lease on the same lock from the same Holdfast instance. The new lease shares its hold.
-   * If absent, the hold of the enclosing `run` is used, if there is one.
+   * A live lease on the same lock from the same Holdfast instance. The new lease shares its hold. By default, the new
+   * lease shares the hold of the enclosing `run`, if there is one.
    */
   readonly within?: ReentrantLease | undefined;
 }
@@ -58,22 +58,22 @@ export class ReentrantLease extends Lease {
 }
 
 /**
- * A mutex that its holder may acquire again. On the server it is the mutex with the same name: it also excludes
- * `mutex(name)`, and both use the same queue.
+ * A mutex that its holder may acquire again. On the server, it is the same lock as `mutex(name)`, so the two exclude
+ * each other and share one queue.
  *
- * The holder is the work of `run`, together with everything that the work calls, awaits or starts. Inside it, nested
- * acquires of the same name through the same Holdfast instance succeed immediately, without a round trip, with the same
- * token. The mutex is released when the last of these leases is released. Each `acquire` outside of every `run` is a
- * separate owner; to reenter its hold, pass `{ within: lease }`.
+ * The holder is the work of `run`, together with everything that the work calls, awaits or starts. Inside that work,
+ * nested acquires of the same name through the same Holdfast instance succeed immediately, with the same token and
+ * without a round trip. The mutex is released when the last of these leases is released. Each `acquire` outside any
+ * `run` is a separate owner; to reenter its hold, pass `{ within: lease }`.
  *
  * Concurrent branches inside one `run` share its hold, so the mutex does not exclude them from each other. Use a plain
  * mutex with another name for that. If the work returns while a branch still has a lease, `run` resolves, and the mutex
  * stays held until that lease is released. A branch that acquires after all leases were released gets a new hold.
  * Reentering a lost hold throws a LeaseLostError.
  *
- * Options of a nested acquire are never ignored silently. A longer `leaseMs` extends the hold for all its leases, which
- * costs a round trip. A `renew` or `maxHoldMs` that differs from the hold's throws an UnsupportedError. `waitMs`,
- * `label` and `fairness` have no effect, because a nested acquire does not wait.
+ * A longer `leaseMs` in a nested acquire extends the hold for all its leases, which costs a round trip. A `renew` or
+ * `maxHoldMs` that differs from the hold's throws an UnsupportedError. `waitMs`, `label` and `fairness` have no effect,
+ * because a nested acquire does not wait.
  *
  * @example
  * const mutex = holdfast.reentrantMutex("report");
@@ -105,8 +105,8 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
   }
 
   /**
-   * The number of leases that share the hold of the caller's `run`; 0 outside of every `run` of this lock, and after
-   * that hold was lost.
+   * The number of leases that share the hold of the caller's `run`; 0 outside any `run` of this lock, and once that
+   * hold is lost.
    */
   get holdCount(): number {
     const shared = this.#contexts.find(this.protocol.key);

@@ -1,5 +1,5 @@
 /**
- * One hold on the server, shared by several leases: one for each time that the hold was entered.
+ * A hold on the server that several leases share, one for each time that the hold was entered.
  *
  * Invariants:
  * - The hold is acquired from the server once, and released once, when the last lease ends.
@@ -63,8 +63,8 @@ export class SharedHold {
   }
 
   /**
-   * Ends one lease. The last one also releases the hold. A lost hold is released once, and all its leases share the
-   * outcome.
+   * Ends one lease. Ending the last one also releases the hold. A lost hold is released when the first of its leases
+   * ends, and all its leases share the outcome.
    */
   leave(entry: Entry): Promise<Ended> {
     this.#entries.delete(entry);
@@ -90,7 +90,7 @@ export class Entry implements Holding {
   readonly shared: SharedHold;
   #onLost: LossListener | undefined;
 
-  /** Only for `SharedHold.enter`. */
+  /** Call this only from `SharedHold.enter`. */
   constructor(shared: SharedHold) {
     this.shared = shared;
   }
@@ -147,7 +147,7 @@ export class Entry implements Holding {
     else listener(lostFor, forced);
   }
 
-  /** Called when the hold was lost. */
+  /** Called when the hold is lost. */
   lose(reason: LossReason, forced?: Forced): void {
     this.#onLost?.(reason, forced);
   }

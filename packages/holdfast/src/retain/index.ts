@@ -1,6 +1,6 @@
 /**
  * `holdfast/retain`: keeps a mutex for a short time after its release, so that this process can acquire it again
- * without a round trip. A separate entry point, so that programs that do not use it do not load it.
+ * without a round trip. This is a separate entry point, so that programs that do not use it do not load it.
  */
 import { checkWhole } from "../core/options.js";
 import type { Retention } from "../core/retention.js";
@@ -14,9 +14,9 @@ export interface RetainOptions {
   /**
    * How long the process may keep the lock after its first release, unless another caller waits for it. A longer time
    * saves more round trips. If the process crashes or freezes while it keeps the lock, others wait until the lease
-   * expires, whatever this time is. After a refused `tryAcquire` from another process, this process does not keep the
-   * lock at all until `forMs` has passed. Whole milliseconds, 0 to a third of `leaseMs`. An `acquire` whose lease is
-   * too short for that rejects with a RangeError.
+   * expires, regardless of `forMs`. After a refused `tryAcquire` from another process, this process does not keep the
+   * lock at all until `forMs` has passed. Whole milliseconds, 0 to a third of `leaseMs`. If the lease is too short for
+   * this value, `acquire` rejects with a RangeError.
    */
   readonly forMs: number;
 }
@@ -43,7 +43,7 @@ const LONGEST_MS = 10_512_000_000;
 export function retain(options: RetainOptions): Retention {
   const { forMs } = checkKnown<RetainOptions>(options ?? null, ["forMs"]);
   checkWhole("forMs", forMs, 0, LONGEST_MS);
-  // The call above has checked the type.
+  // `checkWhole` has checked the type.
   const retainMs = forMs as number;
   return {
     check({ leaseMs }) {

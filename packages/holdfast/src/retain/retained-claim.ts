@@ -18,8 +18,8 @@ export const FIRST_BLOCK = 31;
 const LARGEST_BLOCK = 65_535;
 
 /**
- * Returns how many tokens to reserve after a claim that has used all of its `amount` tokens within `passedUs`: about
- * twice as many, but never more than the microseconds that have passed, so that tokens do not outrun the server's clock
+ * Returns how many tokens to reserve after a claim has used all of its `amount` tokens in `passedUs` microseconds. The
+ * number roughly doubles, unless that would exceed `passedUs`, so that tokens do not outrun the server's clock
  * (docs/adr/060).
  */
 export function blockAfter(amount: number, passedUs: number): number {
@@ -35,15 +35,15 @@ export function blockAfter(amount: number, passedUs: number): number {
  */
 const TURN_MS = 20;
 
-/** Maximum number of locks wanted by others that a session remembers. A forgotten lock may be retained again. */
+/** Maximum number of locks that a session remembers as wanted by others. A forgotten lock may be retained again. */
 const REMEMBERED = 1_000;
-/** Used instead of a time: a claim was recalled, and this process has been granted no claim of the lock since. */
+/** Stored instead of a time if a claim was recalled and this process has not been granted the lock since. */
 const RECALLED = Infinity;
 
 /** The state that the claims of one session share. */
 class Surroundings {
   readonly #runtime: Runtime;
-  /** For each lock that others want, by key: the time until which it is not retained, in ms on the monotonic clock. */
+  /** Maps the key of each lock that others want to the time until which it is not retained (monotonic clock, in ms). */
   readonly #wanted = new Map<string, number>();
   #turnEndsAtMs: number | undefined;
 
@@ -51,7 +51,7 @@ class Surroundings {
     this.#runtime = runtime;
   }
 
-  /** Called when a claim of the lock is recalled, because others want the lock. */
+  /** Called when a claim is recalled because others want the lock. */
   recalled(key: string): void {
     this.#want(key, RECALLED);
   }
@@ -60,8 +60,8 @@ class Surroundings {
    * Returns whether a claim that was just granted may be retained.
    *
    * If others wait for the lock, neither this claim nor the next one is retained. If this claim is the first one after
-   * a recall and did not have to wait, the process that caused the recall has no place in the queue. Then no claim is
-   * retained for `retainMs`, so that the next attempt of that process can find the lock free.
+   * a recall and did not have to wait, the process that caused the recall has no place in the queue. In that case, no
+   * claim is retained for `retainMs`, so that the other process can find the lock free on its next attempt.
    */
   granted(key: string, hasWaited: boolean, callers: number, retainMs: number): boolean {
     const untilMs = this.#wanted.get(key);
@@ -90,7 +90,7 @@ class Surroundings {
     const isFirst = this.#turnEndsAtMs === undefined;
     this.#turnEndsAtMs ??= nowMs + TURN_MS;
     const isOver = nowMs > this.#turnEndsAtMs;
-    // Starts the timer again if the turn is over, in case the first one was lost.
+    // Start the timer again if the turn is over, in case the first timer was lost.
     if (isFirst || isOver) outsideRequests(() => this.#runtime.startTimer(() => this.#turned(), 1, false));
     return isOver;
   }
@@ -128,14 +128,14 @@ function endAll(): void {
  * it.
  *
  * Invariants:
- * - It is kept only if no other claim can be in the queue without having sent a recall: it was granted by the first
+ * - It is kept only if every other claim in the queue must have sent a recall: this claim was granted by the first
  *   reply, the inbox was open then, and no connection has been replaced since.
  * - It is kept only if the scripts send recalls to it, and no recall came for an earlier claim: see
  *   `Surroundings.granted`.
  * - It is kept, and reused, only within `retainMs` of its first release and with more than half of its first lease
- *   left, according to both clocks. The timer only releases the claim if no caller comes.
+ *   left, according to both clocks. A timer releases the claim if no caller comes.
  * - While it is kept, none of its requests is under way, because a claim that was renewed is not kept.
- * - Each lease has the next of the reserved tokens.
+ * - Each lease uses the next reserved token.
  */
 export class RetainedClaim implements Retainable, Occupant {
   readonly #session: Session;
@@ -150,7 +150,7 @@ export class RetainedClaim implements Retainable, Occupant {
   #until: Moment | undefined;
   #timer: Timer | undefined;
   #isKept = false;
-  /** It must not be kept again: another caller wants the lock, its time is over, or it has ended. */
+  /** Whether the claim must not be kept again: another caller wants the lock, its time is over, or it has ended. */
   #isRecalled = false;
 
   private constructor(session: Session, protocol: LockProtocol, granted: Granted, retainMs: number) {
@@ -160,15 +160,16 @@ export class RetainedClaim implements Retainable, Occupant {
     this.#retainMs = retainMs;
     this.#surroundings = surroundingsOf(session);
     // While no claim waits, nothing else would notice that messages do not arrive. There is no check in a cluster,
-    // because its echo would replace that of a waiter whose channel uses the same connection.
+    // because its echo would replace the echo of a waiter whose channel uses the same connection.
     this.#check = session.store.shardInbox === undefined ? session.inboxCheck({}) : undefined;
     this.#check?.due();
     this.#reconnects = session.reconnects;
   }
 
   /**
-   * Returns the claim of a grant, unless others want the lock, a copy of its request may still run, the grant was sent
-   * by message, or an earlier recall may have been lost because the inbox is not open.
+   * Returns the retained claim for a grant. Returns undefined if others want the lock, a copy of the request may still
+   * run, the grant was sent by message, the scripts send no recalls to the claim, or the inbox is not open, so that a
+   * recall may have been lost.
    *
    * @param hasWaited  whether the claim had to wait
    * @param callers    how many other callers of this process wait for the lock
@@ -238,7 +239,7 @@ export class RetainedClaim implements Retainable, Occupant {
     caller.claim = claim;
     publishAcquire(protocol, claim, options, deadline.startedAt, session.store);
     this.#served += 1;
-    // The hold takes the place of this object as the recipient of messages.
+    // The hold replaces this object as the recipient of messages.
     serve(session, this.#granted, caller, this.#served - 1, at, this);
     return true;
   }
@@ -250,7 +251,7 @@ export class RetainedClaim implements Retainable, Occupant {
   }
 
   recalled(): boolean {
-    // If this claim was already given up, the recall may come from a request of this process for its next claim.
+    // If this claim was already given up, the recall may come from this process's own request for its next claim.
     if (!this.#isRecalled) this.#surroundings.recalled(this.#protocol.key);
     this.#giveBack();
     // The recall shows that this claim holds the lock.
@@ -273,7 +274,7 @@ export class RetainedClaim implements Retainable, Occupant {
   }
 
   granted(): void {
-    // A second copy of the grant.
+    // Ignore a second copy of the grant.
   }
 
   recheck(): void {
@@ -301,7 +302,7 @@ export class RetainedClaim implements Retainable, Occupant {
     return this.#session.clientInbox.isOpen && this.#check?.isDeaf !== true;
   }
 
-  /** For how long the claim may be kept from `at`, in ms; 0 if it may not. */
+  /** How long the claim may be kept, counted from `at`, in ms; 0 if it may not be kept. */
   #leftMs(at: Moment): number {
     const { claim, setAt } = this.#granted;
     const isUsable = !this.#isRecalled && this.#served < claim.amount && this.#hears();

@@ -23,7 +23,7 @@ import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";
 
 /** Maximum number of permits of a semaphore, and of one lease. */
 export const MOST_PERMITS = 1_000_000;
-/** Leases of more permits get no slot numbers: a caller that counts in megabytes, for example, does not need them. */
+/** Leases of more permits get no slot numbers. A caller that counts megabytes, for example, does not need them. */
 const MOST_SLOTS = 1_000;
 
 /** The configuration of a semaphore, which must be the same in every process. */
@@ -94,11 +94,12 @@ export interface SemaphoreInspection extends Inspection {
 const SEMAPHORE_OPTIONS = /* @__PURE__ */ ACQUIRE_OPTIONS.concat("permits");
 
 /**
- * Limits how many permits are held at a time across processes, on one server, between failovers.
+ * Limits how many permits all processes together can hold at a time. The limit holds on one server, between failovers.
  *
  * Callers wait in a queue on the server, first come, first served: a caller that wants many permits is never overtaken
- * by callers that want few. Every permit belongs to a lease, which is renewed while its holder lives. So the permits of
- * a crashed process become free when its lease ends, and no caller can release permits that it does not hold.
+ * by callers that want few. Every permit belongs to a lease, which is renewed while its holder's process runs. So the
+ * permits of a crashed process become free when its lease ends, and no caller can release permits that it does not
+ * hold.
  *
  * @example
  * const connections = holdfast.semaphore("connections", { permits: 10 });
@@ -121,8 +122,8 @@ export class Semaphore extends Lock<SemaphoreLease> {
    * Waits until enough permits are free and all earlier callers have been served, then holds the permits. Takes one
    * round trip if they are available immediately.
    *
-   * @throws AcquireTimeoutError    not granted within `waitMs`; nothing is held; `holder` is the one whose lease ends
-   *                                first
+   * @throws AcquireTimeoutError    not granted within `waitMs`; nothing is held; `holder` is the holder whose
+   *                                lease ends first
    * @throws CapacityMismatchError  the declared number was never in effect, or too many are requested; nothing is held
    * @throws RangeError             more permits requested than the semaphore was configured with; nothing was sent
    * @throws as `Lock.acquire` otherwise
@@ -157,8 +158,8 @@ export class Semaphore extends Lock<SemaphoreLease> {
    * fit.
    *
    * Processes that are configured with an earlier number of this semaphore keep working. A number that was never in
-   * effect is still refused. The server forgets the new number 30 days after the last use: configure your processes
-   * with it first.
+   * effect is still refused. The server forgets the new number 30 days after the last use, so configure your processes
+   * with it before then.
    *
    * @param permits  a whole number from 1 to 1,000,000
    * @throws TypeError, RangeError  invalid `permits`; nothing was sent

@@ -1,4 +1,4 @@
-/** Asks whether the server may evict locks to save memory. Uses a script, because every store can run one. */
+/** Asks whether the server may evict locks to free memory. Uses a script, because every store can run one. */
 import { call } from "../core/call.js";
 import { StoreError, warn } from "../core/errors.js";
 import { evicts, type MemoryPolicy } from "../core/guard.js";

@@ -3,9 +3,9 @@
 
   A server that took over from another, or was restored from its disk, may lack the last grants. The marker names the
   run that may grant. If that is not this server's current run, the server grants nothing for as long as the longest
-  lease in use. By then all leases granted elsewhere have ended or were restored by their holders. This is one
-  atomic step, so that all clients agree on the time, and two that ask simultaneously do not shorten it. Each client
-  also reports the length of its own leases before it is granted any, so a running wait may become longer.
+  lease in use. By then, all leases granted elsewhere have ended or were restored by their holders. The check is one
+  atomic step, so that all clients agree on the end of this wait, and two that ask at the same time do not shorten it.
+  Each client also reports the length of its own leases before it is granted any, so a wait may become longer.
 
   The longest lease is kept for the period in which it was reported, and for the next one. A period lasts one hour
   longer than any reported lease, and clients report every minute. So a lease length in use is never forgotten, but a
@@ -16,14 +16,14 @@
   client reports that it has asked enough of the other servers since this run began
   (docs/adr/131-longest-lease-on-a-quorum.md).
 
-  KEYS[1] marker   hash: run, the run that may grant; pending, the run that waits, and sinceMs; longestMs, beforeMs and
-                   periodMs: the longest lease of this period and of the last one, and the start of this one; heard,
-                   on a server of a quorum: the run for which enough of the others were asked
+  KEYS[1] marker   hash: run, the run that may grant; pending, the run that waits; sinceMs, the start of its wait;
+                   longestMs and beforeMs, the longest lease of this period and of the last one; periodMs, the start
+                   of this period; heard, on a server of a quorum, the run for which enough others were asked
   ARGV[1] leaseMs  longest lease that the caller requests
   ARGV[2] strict   1 if a recently started server without a marker may have forgotten its locks, else 0
   ARGV[3] place    `shard` if the marker is in a slot of a cluster, so that it may come from another server;
                    `voter` if the server is one of a quorum; else `server`
-  ARGV[4] vouched  run that the caller knows may grant; or empty
+  ARGV[4] vouched  run that may grant, as the caller has found; or empty
   ARGV[5] heard    run for which the caller has asked enough of the other servers of a quorum since the run began, with
                    their longest lease included in leaseMs; or empty
   REPLY   {0, longestMs, run...}          settled: this run may grant leases up to longestMs; report longer ones first
@@ -55,7 +55,7 @@ local periodMs = tonumber(marker[6] or nowMs)
 if settled == run and nowMs - periodMs > 3600000 + math.max(longestMs, beforeMs) then
   beforeMs, longestMs, periodMs = longestMs, 0, nowMs
 end
--- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
+-- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 if leaseMs > longestMs then
   longestMs = leaseMs
@@ -63,7 +63,7 @@ if leaseMs > longestMs then
 end
 local allMs = math.max(longestMs, beforeMs)
 
--- The uptime is the difference between two times in whole seconds: a server that started 10 ms ago may report 1.
+-- The server computes its uptime from two times in whole seconds, so 10 ms after its start it may report 1 s.
 local upMs = math.max(0, tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) - 1) * 1000
 local isAlone = place == 'voter' and marker[7] ~= run and heard ~= run
 local restMs, sinceMs = verdict(

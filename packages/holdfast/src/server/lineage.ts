@@ -1,5 +1,5 @@
 /**
- * Asks a server whether it may grant locks, because it may have taken over from another. Defines the key of its marker.
+ * Asks a server that may have taken over from another whether it may grant locks. Defines the key of its marker.
  */
 import { call } from "../core/call.js";
 import { StoreError, warn } from "../core/errors.js";
@@ -17,7 +17,7 @@ export type FailoverGrace = "auto" | "strict" | "off";
 /**
  * Returns how a store asks the server about its lineage; undefined if the store must not ask.
  *
- * @param inspectSlot  see shard.ts; needed if the server may be a cluster
+ * @param inspectSlot  see shard.ts; needed if the server may be in a cluster
  */
 export function failoverGrace(
   mode: FailoverGrace,

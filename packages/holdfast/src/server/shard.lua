@@ -2,17 +2,16 @@
   server/shard: whether the server of a cluster slot is known to have all grants that were ever made in the slot.
 
   A slot that was migrated is complete. A slot of a server that took over from another may lack the last grants. The
-  keys do not show the difference. So each slot has a marker that names the run of the server for which a client has
-  found it complete. If it names another run, as after each migration, the client has to find out: it asks all masters
-  that this server lists, and vouches for the slot if none of them took over recently
-  (stores/cluster-failover-guard.ts). The `home` of a server is the last of its slots. The marker there applies to the
-  whole server (server/lineage).
+  keys do not show the difference. So each slot has a marker, which names the server run for which a client has found
+  the slot complete. If the marker names another run, as it does after each migration, the client asks all masters that
+  this server lists. It vouches for the slot if none of them took over recently (stores/cluster-failover-guard.ts).
+  The `home` of a server is the last of its slots. The marker there applies to the whole server (server/lineage).
 
   KEYS[1] marker   hash, run: the run for which this slot is known to be complete
-  ARGV[1] vouched  the run for which the caller has found it complete, or empty
+  ARGV[1] vouched  the run for which the caller has found this slot complete, or empty
   ARGV[2] list     1 to list the home of this server and of each other master
   REPLY   {0, home, words...}  whole: words are this run, the id of this server, and id and home of each other master
-          {1, home, words...}  foreign: no client has found it complete for this run; words as above
+          {1, home, words...}  foreign: no client has found the slot complete for this run; words as above
           {2}                  hidden: INFO or CLUSTER is forbidden or renamed, or lacks the fields
 ]]
 local vouched, list = ARGV[1], ARGV[2]
@@ -26,7 +25,7 @@ end
 
 local found = redis.call('HGET', KEYS[1], 'run')
 if found ~= run and vouched == run then
-  -- A server that is out of memory accepts this first write, and then the others (docs/adr/135).
+  -- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
   redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'run', run)
   found = run

@@ -1,9 +1,11 @@
-/** Asks the server of a cluster slot about the slot. A separate file, so that only programs with a cluster load it. */
+/**
+ * Asks the server of a cluster slot about the slot. This file is separate so that only programs with a cluster load it.
+ */
 import { call } from "../core/call.js";
 import type { Grace, ShardStanding } from "../core/store.js";
 import { serverShard } from "../generated/server.js";
 
-/** See `Grace.inspectSlot`. Replies `hidden` if the server does not show its slots. */
+/** See `Grace.inspectSlot`. The outcome is `hidden` if the server does not show its slots. */
 export async function inspectSlot(
   ...[run, marker, vouched, withOthers, timeoutMs]: Parameters<NonNullable<Grace["inspectSlot"]>>
 ): Promise<ShardStanding> {

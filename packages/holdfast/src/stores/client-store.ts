@@ -31,7 +31,7 @@ export interface ClientParts {
    */
   watch(onBack: () => void): () => void;
   readonly conditions: GrantConditions;
-  /** The failover guard. Default: that of a single server. */
+  /** Creates the failover guard. By default, it is the guard for a single server. */
   readonly failoverGuard?: ((grace: Grace, run: Store["run"], client: ScriptClient) => FailoverGuard) | undefined;
   /** See `Store.server`. */
   readonly server?: Store["server"] | undefined;
@@ -47,7 +47,7 @@ export interface GrantConditions {
   readonly replicas?: Replicas | undefined;
 }
 
-/** A part that all stores on one client share, such as a listener. */
+/** Keeps one part per client, such as a listener, and shares it among all stores on that client. */
 class SharedParts<Part> {
   readonly #byClient = new WeakMap<object, { readonly part: Part; readonly users: Set<() => void> }>();
 
@@ -84,7 +84,7 @@ const sharedWatches = new SharedParts<() => void>();
 /**
  * Shares the subscriber connections among all stores on one client. A program that calls `createHoldfast` repeatedly,
  * such as one that a development server reloads, then has one subscriber connection instead of one per call. A store
- * counts as a user once it opens its first inbox. The connections close with the last user.
+ * counts as a user once it opens its first inbox. The connections close when the last user leaves.
  *
  * @param hasShards  whether `client` is a cluster client
  */
@@ -111,7 +111,8 @@ function overShared(client: object, make: ClientParts["inboxes"], hasShards: boo
 }
 
 /**
- * Inboxes over the connection that `openSubscriber` opens, or, without it, over one that all stores on `client` share.
+ * Inboxes over the connection that `openSubscriber` opens. Without `openSubscriber`, all stores on `client` share a
+ * connection.
  */
 export function overSubscriber(
   client: object,
@@ -128,8 +129,9 @@ export function overNodes(client: object, nodes: ClusterNodes): ClientParts["inb
 }
 
 /**
- * Shares one listener among all stores on one client. A process may have any number of Holdfasts on a client, but Node
- * warns of a leak at the eleventh listener. The listener is added with the first store and removed with the last.
+ * Shares one listener among all stores on one client. A process can have any number of Holdfast instances on a client,
+ * but Node warns about a leak at the eleventh listener. The listener is added for the first store and removed after the
+ * last.
  */
 export function sharedWatch(client: object, watch: ClientParts["watch"]): ClientParts["watch"] {
   return (onBack) => {

@@ -2,21 +2,21 @@
  * The failover guard of a cluster: decides whether the server of a slot may grant locks. In a cluster, slots move
  * between servers, and each master fails over independently (docs/adr/082-failover-grace-in-clusters.md).
  *
- * Everything that the guard remembers is about a *run*: a period in which one process is master without interruption.
- * The guard remembers that the quiet time of a run is over, or that a slot is *whole* for a run: the run has every
- * grant made in the slot. Such a fact stays true. A script that grants is loaded with the run in its text. So a server
- * knows the script only if a client has found that this run may grant. If a slot moves to another server, for whatever
+ * A *run* is a period in which one process is master without interruption. The guard remembers which runs have finished
+ * their quiet time, and for which run a slot is *whole*, which means that the run has every grant made in the slot.
+ * These facts never become false. A script that grants is loaded with the id of the run in its text. So a server knows
+ * the script only if a client has found that this run may grant. If a slot moves to another server, for whatever
  * reason, that server replies NOSCRIPT. The guard then checks:
  *
- * 1. The marker of the slot. If it names this run, the slot is whole.
- * 2. Otherwise the run itself must be settled: its quiet time is over, or it never needed one.
- * 3. The runs of all other masters must be settled too, because the slot may have come from any of them. Then the slot
- *    is whole.
+ * 1. Does the marker of the slot name this run? If so, the slot is whole.
+ * 2. If not, is the run settled? That is, its quiet time is over, or it never needed one.
+ * 3. Are the runs of all other masters settled too? The slot may have come from any of them. If all runs are settled,
+ *    the slot is whole.
  *
  * Invariants:
  *
- * - No text with a run is sent to a slot that was not found whole for that run.
- * - No such text is sent when the last reply from that run is older than `TRUSTED_MS`, because a server that was
+ * - A script text that names a run is sent to a slot only if the slot was found whole for that run.
+ * - Such a text is sent only while the last reply from that run is at most `TRUSTED_MS` old, because a server that was
  *   demoted and promoted again still has its old texts.
  */
 import type { Grace, Script, ScriptText, ShardStanding, Store } from "../core/store.js";
@@ -35,18 +35,21 @@ import { leaseOf, type ScriptClient } from "./script-runner.js";
 import { unrefSleep, within } from "./timeout.js";
 
 /**
- * How long a reply from a run counts: less than it takes to demote and promote a server again. After half of this time
- * the guard asks again in the background.
+ * How long a reply from a run counts, in ms. A server cannot be demoted and promoted again in less time. After half of
+ * this time, the guard asks again in the background.
  */
 const TRUSTED_MS = 2_000;
 /** How long a slot counts as whole after it was found whole, provided that its run continues. */
 const SLOT_TRUSTED_MS = 60_000;
 /**
- * How long to wait before asking again after a server replied that it may not grant. It may be settled by then, or the
- * slot may have moved.
+ * How long to wait before asking again after a server replied that it may not grant. By then, the server may be
+ * settled, or the slot may have moved.
  */
 const QUIET_TRUSTED_MS = 500;
-/** How often to report the longest lease again. Its slot, and the marker in it, may have moved to another server. */
+/**
+ * How often to report the longest lease again, in ms. The marker that records it may have moved to another server with
+ * its slot.
+ */
 const TOLD_MS = 60_000;
 /** Number of attempts, with growing pauses between them, because slots may move during the check. */
 const TRIES = 5;
@@ -55,7 +58,7 @@ const PAUSE_MS = 20;
 type Look = Exclude<ShardStanding, { readonly outcome: "hidden" }>;
 type Found = { readonly run: Run } | { readonly restMs: number } | undefined;
 
-/** Timeout of the commands that `grace` does not send, in ms. */
+/** Timeout for the commands that the guard sends directly, without `grace`, in ms. */
 const ANSWER_MS = 1_000;
 
 /** The failover guard of a cluster. There is one per store. */
@@ -75,8 +78,8 @@ export class ClusterFailoverGuard implements FailoverGuard {
   /** The longest lease that this process has requested, in ms. */
   #longestMs = 0;
   /**
-   * The longest lease, in ms, that was reported to any server. Scripts that do not grant run with leases up to this
-   * length, even on servers that were not asked yet.
+   * The longest lease, in ms, that was reported to any server. A script that does not grant can use a lease of up to
+   * this length without asking first, even on a server that was never asked.
    */
   #reportedMs = 0;
   #changes = 0;
@@ -85,7 +88,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   /** @param run  runs a script on `client`, bypassing this guard */
   constructor(grace: Grace, run: Store["run"], client: Pick<ScriptClient, "evalsha" | "load">) {
     const { inspectSlot } = grace;
-    if (inspectSlot === undefined) throw new TypeError("the grace of a cluster needs inspectSlot");
+    if (inspectSlot === undefined) throw new TypeError("cluster grace needs inspectSlot");
     this.#grace = grace;
     this.#inspectSlot = inspectSlot;
     this.#run = run;
@@ -135,11 +138,12 @@ export class ClusterFailoverGuard implements FailoverGuard {
     send: (text: ScriptText) => Promise<unknown>,
     attempt: number,
   ): Promise<Admission | undefined> {
-    // The client may just have learned where the slot is, or the slot may still be moving.
+    // The first attempts can fail because the client did not know where the slot is. After that, the slot may still be
+    // moving.
     if (attempt > 2) await unrefSleep(Math.min(attempt - 2, TRIES) * PAUSE_MS);
     const slot = slotOf(call);
     this.#slots.delete(slot);
-    // A question already in flight may concern the previous server.
+    // A check already in progress may be about the previous server.
     await this.#asking.get(slot)?.catch(() => {});
     const admission = this.#admission(call.script, await this.#found(slot, call.timeoutMs));
     if (admission !== undefined && "text" in admission) await send(admission.text);
@@ -162,8 +166,8 @@ export class ClusterFailoverGuard implements FailoverGuard {
   }
 
   /**
-   * Finds the run for which the slot is whole and that may grant; undefined if a connection was lost in the meantime.
-   * Concurrent callers share one check.
+   * Returns the run for which the slot is whole, or the remaining quiet time if that server may not grant yet.
+   * Undefined if a connection was lost in the meantime. Concurrent callers share one check.
    */
   #found(slot: number, timeoutMs: number): Promise<Found> {
     const quiet = this.#quiet.get(slot);
@@ -198,7 +202,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     }
   }
 
-  /** One attempt of `#find`. Undefined if servers changed in the meantime, or hide what the check needs. */
+  /** One attempt of `#find`. Undefined if servers changed in the meantime, or do not reveal what the check needs. */
   async #tryToFind(slot: number, timeoutMs: number): Promise<Found> {
     const marker = this.#markerOf(slot);
     const { run: heard, standing } = await this.#inspect(marker, "", false, timeoutMs);
@@ -249,7 +253,9 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return { run, standing };
   }
 
-  /** Remaining time in which a listed master may not grant, in ms. Undefined if another server replied. */
+  /**
+   * How long a listed master still may not grant, in ms; 0 if it may grant now. Undefined if another server replied.
+   */
   async #settleOther(
     { id, home }: { readonly id: string; readonly home: number },
     timeoutMs: number,
@@ -263,7 +269,10 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return same === run && seen?.id === id ? this.#settle(run, seen.home, timeoutMs) : undefined;
   }
 
-  /** Remaining time in which this run may not grant, in ms. Undefined if its home slot has moved to another server. */
+  /**
+   * How long this run still may not grant, in ms; 0 if it may grant now. Undefined if its home slot has moved to
+   * another server.
+   */
   async #settle(run: Run, home: number, timeoutMs: number): Promise<number | undefined> {
     if (run.isSettled) return 0;
     const restMs = run.quietUntilMs - performance.now();
@@ -277,7 +286,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
       return 0;
     }
     if (standing === undefined) return undefined;
-    // The marker may have moved here with the slot and describe another server.
+    // The marker may describe another server, if it moved here with its slot.
     if (await this.#isLoaded(flag, marker)) {
       run.isSettled = true;
       return (await this.#ask(marker, run, run.id, timeoutMs))?.outcome === "settled" ? 0 : undefined;
@@ -328,7 +337,7 @@ function slotOf({ keys }: ScriptCall): number {
 }
 
 /**
- * Whether the script may restore a lease. Such a script reads the marker of the slot, so the marker must be correct
+ * Whether the script can restore a lease. Such a script reads the marker of the slot, so the marker must be correct
  * before the script runs.
  */
 function readsMarker(script: Script): boolean {

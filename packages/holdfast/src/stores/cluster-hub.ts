@@ -1,9 +1,9 @@
 /**
  * The inboxes of a store on a cluster: one subscriber connection for each master in use, and one for plain channels.
  *
- * It gives the same guarantee as InboxHub: either a confirmed inbox receives every message, or its owner is notified
- * once the inbox is subscribed again. In a cluster, channels move: with their slot, or to a new master. The hub follows
- * them itself, because client libraries that do this do not report when the new subscription is in place.
+ * `ClusterHub` gives the same guarantee as `InboxHub`: either a confirmed inbox receives every message, or its owner is
+ * notified once the inbox is subscribed again. In a cluster, a channel moves when its slot moves or gets a new master.
+ * The hub follows channels by itself, because client libraries do not report when they have moved a subscription.
  */
 
 import { LockError } from "../core/errors.js";
@@ -17,14 +17,17 @@ import { unrefSleep, within } from "./timeout.js";
 /** How long to wait for a confirmation before the hub tries another connection, in ms. */
 const ANSWER_MS = 1_000;
 /**
- * How often to check whether the client knows a new owner of a slot. A master that became a replica keeps its
- * subscribers.
+ * How often to check whether the client knows a new owner of a slot, in ms. Without this check, a subscription would
+ * stay on a master that became a replica.
  */
 const CHECK_MS = 250;
-/** Every n-th check also asks the servers whether they are alive and who owns the slot. */
+/**
+ * The hub probes once per this number of checks: it pings the server and makes the client look up the owner of a slot.
+ */
 const CHECKS_PER_PROBE = 8;
 /**
- * Pauses between attempts to follow a channel, doubled each time. A failover takes seconds; a moved slot takes no time.
+ * First pause between attempts to follow a channel, in ms. It is doubled each time up to the longest pause: a moved
+ * slot is available immediately, but a failover takes seconds.
  */
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 250;
@@ -69,12 +72,12 @@ interface Channel {
   readonly isSharded: boolean;
   readonly slot: number;
   readonly listeners: Set<(message: string) => void>;
-  /** False once its server turns out to have no sharded channels, because it is older than Redis 7. */
+  /** False once its server turns out to be older than Redis 7, which introduced sharded channels. */
   isCounted: boolean;
-  /** The subscription was lost after it was confirmed. Its owners must be notified when it is back. */
+  /** The subscription was lost after it was confirmed. The owners of its inboxes must be notified when it is back. */
   isMissed: boolean;
   post: Post | undefined;
-  /** Key of the post that last had a confirmed subscription. */
+  /** The `channelKey` of the last post on which the server confirmed the subscription. */
   place: string;
   attaching: Promise<void> | undefined;
 }
@@ -100,13 +103,13 @@ export class ClusterHub {
   readonly #nodes: ClusterNodes;
   readonly #onReconnect: () => void;
   /**
-   * The channels by `channelKey`. A caller that cannot know how a name is published may subscribe to it both as a plain
-   * and as a sharded channel.
+   * The channels by `channelKey`. A caller that does not know how messages to a name are published can subscribe to it
+   * twice: as a plain channel and as a sharded one.
    */
   readonly #channels = new Map<string, Channel>();
   /** The connections by the `channelKey` of their addresses. */
   readonly #posts = new Map<string, Post>();
-  /** How many replacements of connections are in progress. */
+  /** The number of connections that are being replaced. */
   #replacing = 0;
   /** Unsubscriptions in progress, by channel. A new subscription to the same channel waits for them. */
   readonly #leaving = new Map<string, Promise<void>>();
@@ -206,7 +209,7 @@ export class ClusterHub {
         post = this.#postFor(channel);
         const subscriber = await within(ANSWER_MS, post.subscriber);
         await within(ANSWER_MS, subscriber.subscribe(name, isSharded && channel.isCounted));
-        // A replica accepts subscriptions too, but the master does not count them.
+        // A replica accepts subscriptions too, but its master does not count them, so look up the owner again.
         if (isSharded && channel.isCounted) await this.#refresh(name);
         if (post.isUp && channel.listeners.size > 0 && this.#isRight(channel, post)) {
           channel.post = post;
@@ -305,8 +308,8 @@ export class ClusterHub {
   }
 
   /**
-   * Makes the client look up the channel, within `ANSWER_MS`. Never rejects: only what the client knows afterward
-   * matters.
+   * Makes the client look up the channel, within `ANSWER_MS`. Never rejects, because only the client's slot table
+   * matters afterward.
    */
   async #refresh(name: string): Promise<void> {
     await within(ANSWER_MS, this.#nodes.refresh(name)).catch(() => {});
@@ -363,7 +366,7 @@ export class ClusterHub {
       channel.post = undefined;
       channel.isMissed = true;
       if (this.#isClosed || channel.listeners.size === 0) continue;
-      // Ignored here: the next caller of `#attach` gets the error.
+      // Ignore the error: the next call of `#attach` tries again.
       this.#attach(channel).catch(() => {});
     }
   }

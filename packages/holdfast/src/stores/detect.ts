@@ -29,8 +29,8 @@ export type RedisClient =
 export interface StoreForOptions {
   /**
    * Creates a client, of any supported library, for a separate subscriber connection. The store closes it. Needed with
-   * GLIDE and with a node-redis pool; other clients are duplicated. Not accepted for clusters of ioredis, iovalkey and
-   * node-redis, where the store itself opens a connection to each server.
+   * GLIDE and with a node-redis pool; other clients are duplicated. Not accepted with a cluster client of ioredis,
+   * iovalkey or node-redis, because the store then opens a connection to each server itself.
    */
   readonly subscriber?: (() => unknown) | undefined;
   /** Conditions under which a grant counts. Ignored for a store. */

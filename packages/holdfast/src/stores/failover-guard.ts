@@ -1,4 +1,6 @@
-/** The interface of the failover guards of a single server and of a cluster, and their records of server runs. */
+/**
+ * The interface of the failover guards (one for a single server, one for a cluster), and their records of server runs.
+ */
 import { type Quiet, type Script, type ScriptText, type ServerMemory, scriptText } from "../core/store.js";
 
 /** One call of `Store.run`. */
@@ -13,8 +15,8 @@ export interface ScriptCall {
 export type Admission = { readonly text: ScriptText } | Quiet;
 
 /**
- * Checks every script that can make a claim the holder, if failover grace is on. There is one implementation for a
- * single server and one for a cluster.
+ * If failover grace is on, checks every script that can grant a lock. There is one implementation for a single server
+ * and one for a cluster.
  */
 export interface FailoverGuard {
   /** See `Store.memory`. */
@@ -23,20 +25,20 @@ export interface FailoverGuard {
   markerOf(key: string): string;
   /** Discards earlier answers, because a connection was lost or a server changed its role. */
   serverMayHaveChanged(): void;
-  /** The text to send now; undefined if the server must be asked first. Runs on every acquire and release. */
+  /** Returns the text to send now; undefined if the server must be asked first. Runs on every acquire and release. */
   ready(call: ScriptCall): ScriptText | undefined;
   /**
-   * Asks the server whether the call may be sent. Undefined if a connection was lost in the meantime.
+   * Asks the server whether the call may be sent. Returns undefined if a connection was lost in the meantime.
    *
    * @throws StoreError
    */
   ask(call: ScriptCall): Promise<Admission | undefined>;
   /**
-   * Handles NOSCRIPT for a script that grants: asks the server, and loads the script if the server may grant. Undefined
-   * if a connection was lost in the meantime.
+   * Handles NOSCRIPT for a script that grants: asks the server, and loads the script if the server may grant. Returns
+   * undefined if a connection was lost in the meantime.
    *
    * @param send  loads the text on the server of the call
-   * @param attempt  how many times this call has got NOSCRIPT, from 1
+   * @param attempt  how many times this call has received NOSCRIPT, counting from 1
    * @throws StoreError
    */
   load(call: ScriptCall, send: (text: ScriptText) => Promise<unknown>, attempt: number): Promise<Admission | undefined>;
@@ -45,9 +47,9 @@ export interface FailoverGuard {
 /** A period in which one server process is master without interruption. */
 export interface Run {
   readonly id: string;
-  /** Its quiet time is over, or it never needed one. Never becomes false again. */
+  /** True if its quiet time is over, or if it never needed one. Never becomes false again. */
   isSettled: boolean;
-  /** When the last question that it answered was sent; -Infinity if that answer no longer counts. */
+  /** When the last request that it answered was sent; -Infinity if the answer no longer counts. */
   heardAtMs: number;
   /** The longest lease recorded in its marker, in ms. `reportedAtMs` is when it was last reported. */
   reportedMs: number;
@@ -66,7 +68,7 @@ export class Runs {
   readonly #byId = new Map<string, Run>();
   readonly #onForgotten: () => void;
 
-  /** @param onForgotten  called when all runs were forgotten because there were too many */
+  /** @param onForgotten  called after all runs were discarded because there were too many */
   constructor(onForgotten: () => void) {
     this.#onForgotten = onForgotten;
   }
@@ -98,9 +100,9 @@ export class Runs {
 }
 
 /**
- * Returns the text of a script that grants, with the run in it. The text is loaded only on a server that may grant in
- * this run. Before Redis 7, a replica also gets the scripts of its master. So on those servers, the text checks the
- * run, and replies NOSCRIPT in any other run.
+ * Returns the text of a script that grants, with the id of the run in it. The text is loaded only on a server that may
+ * grant in this run. Before Redis 7, replicas also get the scripts of their master. So on those servers, the script
+ * itself checks the run, and replies NOSCRIPT in any other run.
  *
  * @param ifOtherRun  see `Grace.ifOtherRun`
  */
@@ -116,7 +118,8 @@ export function textFor(script: Script, { id, texts }: Run, ifOtherRun: string):
 }
 
 /**
- * A script whose only purpose is to be in the script cache of a server: it shows that the server may grant in this run.
+ * Returns a script that does nothing. Its presence in a server's script cache shows that the server may grant in this
+ * run.
  */
 export function flagOf({ id }: Run, marker: string): ScriptText {
   return scriptText(`-- holdfast ${marker} is settled in ${id}\nreturn 1`);

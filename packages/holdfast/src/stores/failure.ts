@@ -3,11 +3,11 @@
  * which permission is missing.
  *
  * Only the message is examined, because every library has its own error classes, and some reject with values that are
- * not Errors. An unknown rejection counts as "may have run": a wrong "maybe" only costs a retry, but a wrong "no" may
+ * not Errors. An unknown rejection counts as "may have run": a wrong "maybe" only costs a retry, but a wrong "no" can
  * break mutual exclusion.
  *
- * If the user lacks the permission for a command, the server's error names the command. Inside a script, the error has
- * only the line number, and the name of the command is read from that line.
+ * If the Redis user lacks the permission for a command, the server's error names the command. If a script calls the
+ * command, the error has only a line number, so the name is read from that line of the script.
  */
 
 import { StoreError, type StoreFailure, warn } from "../core/errors.js";
@@ -22,14 +22,14 @@ const REFUSED =
   /^(?:NOAUTH|NOPERM|PermissionDenied|WRONGPASS|DENIED|CROSSSLOT|MOVED|ASK|NOPROTO|ERR unknown command|ERR wrong number of arguments|ERR Number of keys)\b/i;
 
 /**
- * Refusals that a script can only get at its first write, so it has written nothing. For `OOM`, the server lets a
- * script finish once it has written.
+ * Refusals that can occur only at a script's first write, so the script has written nothing. After its first write, a
+ * script is no longer refused with `OOM`.
  */
 const REFUSES_ALL_WRITES = /^(?:READONLY|MISCONF|NOREPLICAS|OOM)\b/i;
 
 /**
  * Another node serves the slot. A cluster client follows the redirect, and rejects only if it was redirected too many
- * times. GLIDE writes `Moved` and `Ask`.
+ * times. GLIDE spells the codes `Moved` and `Ask`.
  */
 const ELSEWHERE = /^(?:MOVED|ASK)\b/i;
 const NOT_HERE = { mayHaveRun: false, transient: true };
@@ -75,7 +75,7 @@ export function isReadOnly(cause: unknown): boolean {
  * Classifies a rejection of a script call.
  *
  * @param mayBeSecondSend  the client may have sent the command twice, so a refusal applies only to the last attempt
- * @param isCluster  the client follows moved slots, so a retry after MOVED or ASK will succeed in time
+ * @param isCluster  the client follows moved slots, so a retry after MOVED or ASK eventually succeeds
  */
 export function failureOf(cause: unknown, mayBeSecondSend: boolean, isCluster = false): StoreFailure {
   const message = serverWords(messageOf(cause));
@@ -96,8 +96,8 @@ function sort(message: string): { mayHaveRun: boolean; transient: boolean } {
 }
 
 /**
- * Restores the server's own message: GLIDE adds a prefix to some errors and replaces some error codes, and if a command
- * fails in a script, Redis 6 puts the position in the script before the error.
+ * Restores the server's original message. GLIDE adds a prefix to some errors and replaces some error codes. If a
+ * command in a script fails, Redis 6 puts the position in the script before the error.
  */
 function serverWords(message: string): string {
   return message
@@ -196,10 +196,11 @@ export function forbiddenCommand(cause: unknown, source: string): string | undef
 }
 
 /**
- * Advice for an error from a server that lacks what every script of Holdfast needs. Undefined for any other error.
+ * Advice for an error from a server that lacks a feature that every Holdfast script needs. Undefined for any other
+ * error.
  *
- * Scripts are fixed, so a syntax error within one comes from a server that is too old for an option: `SET` with `PX`
- * and `GET` needs Redis 6.2.
+ * The scripts are known to be valid, so a syntax error inside one means that the server is too old for an option: `SET`
+ * with `PX` and `GET` needs Redis 6.2.
  */
 export function lackOf(cause: unknown): string | undefined {
   const message = serverWords(messageOf(cause));
@@ -225,8 +226,8 @@ function commandsAt(source: string, line: number): string {
 }
 
 /**
- * Warns once for each missing ACL rule and each type of channel. Each hub has its own instance. Without permission to
- * subscribe there is no error, because waiters then poll.
+ * Warns once for each missing ACL rule and each type of channel. Each hub has its own instance. A missing permission to
+ * subscribe causes no error, because waiters then poll.
  */
 export class ForbiddenChannels {
   readonly #warned = new Set<string>();

@@ -15,9 +15,10 @@ import { within } from "./timeout.js";
 /**
  * Creates a store on one GLIDE cluster client.
  *
- * The library follows moved slots for commands and channels, but does not report when a channel is subscribed again. A
- * client that only subscribes also stays connected to a master that became a replica, and the new master does not count
- * it. So the store makes the client look up its channels periodically, and asks the masters which channels they count.
+ * The library follows moved slots for commands and channels, but does not report when a channel is subscribed again. In
+ * addition, a client that only subscribes stays connected to a master that became a replica, so the new master does not
+ * count it. The store therefore makes the client look up its channels periodically, and asks the masters which channels
+ * they count.
  *
  * @param openSubscriber  creates the subscriber client; without it inboxes reject with UnsupportedError
  * @param conditions  conditions under which a grant counts
@@ -31,11 +32,11 @@ export function glideClusterStore(
     evalsha(sha1, keys, args) {
       const words = ["EVALSHA", sha1, String(keys.length), ...keys, ...args.map(toArgument)];
       if (keys.length > 0) return glide.customCommand(words);
-      // A script without keys could go to any server, but it cannot be loaded on a replica.
+      // Choose a master, because the client may send a script without keys to a replica, where it cannot be loaded.
       return glide.customCommand(words, { route: { type: "primarySlotKey", key: sha1 } });
     },
     load(source, [key], attempt) {
-      // While a slot moves, the server that the client was redirected to is not in the client's slot table.
+      // While a slot moves, the client's slot table does not contain the server that the client was redirected to.
       const isOne = key !== undefined && attempt === 1;
       return glide.customCommand(["SCRIPT", "LOAD", source], {
         route: isOne ? { type: "primarySlotKey", key } : "allPrimaries",
@@ -44,7 +45,7 @@ export function glideClusterStore(
     async evalshaOnEach(sha1, args) {
       const words = ["EVALSHA", sha1, "0", ...args.map(toArgument)];
       const answers = await glide.customCommand(words, { route: "allPrimaries" });
-      // `[{ key, value }]` by address, or the reply itself if there is only one primary.
+      // The result is `[{ key, value }]`, with one item per address, or the reply itself if there is only one primary.
       const isByAddress = Array.isArray(answers) && answers.every((one) => isObject(one) && "value" in one);
       return isByAddress ? answers.map(({ value }) => value) : [answers];
     },
@@ -143,7 +144,7 @@ class ClusterSubscriber implements Inboxes {
    * Whether the server of the channel's slot has sharded channels. On a server before Redis 7, the library would repeat
    * `SSUBSCRIBE` without a pause.
    *
-   * @throws StoreError  no answer, so the caller must ask again
+   * @throws StoreError  no reply, so the caller must ask again
    */
   async #isSharded(channel: string, timeoutMs: number): Promise<boolean> {
     if (this.#knowsSharded || this.#sharded.has(channel)) return true;
@@ -179,14 +180,14 @@ class ClusterSubscriber implements Inboxes {
     if (listened.length > 0) this.#checkLater();
   }
 
-  /** Whether the master counts the channel again after it did not at the last check. */
+  /** Whether the master counts the channel now, but did not at the last check. */
   async #isBack(channel: string): Promise<boolean> {
-    // Only a command makes the subscriber client notice a new master; then its subscription follows.
+    // The subscriber client notices a new master only when it sends a command. It then moves its subscription there.
     await within(ANSWER_MS, this.#hub.refresh(channel)).catch(() => {});
     const asking = this.#glide.customCommand(["PUBSUB", "SHARDNUMSUB", channel], {
       route: { type: "primarySlotKey", key: channel },
     });
-    // `[{ key, value }]`, or in other protocols `{ [channel]: count }` or `[channel, count]`.
+    // The reply is `[{ key, value }]`, or in other protocol versions `{ [channel]: count }` or `[channel, count]`.
     const isCounted = !/[:,]0[\]}]/.test(JSON.stringify(await within(ANSWER_MS, asking)));
     if (isCounted) return this.#uncounted.delete(channel);
     this.#uncounted.add(channel);

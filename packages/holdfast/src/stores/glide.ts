@@ -19,7 +19,7 @@ export interface GlideClient {
   /** `null` means all channels. */
   unsubscribe(channels: string[] | null, timeoutMs: number): Promise<unknown>;
   getPubSubMessage(): Promise<{ readonly channel: GlideText; readonly message: GlideText }>;
-  /** Only on a cluster client, as is `sunsubscribe`. */
+  /** Only on a cluster client, like `sunsubscribe`. */
   ssubscribe?(channels: string[], timeoutMs: number): Promise<unknown>;
   sunsubscribe?(channels: string[] | null, timeoutMs: number): Promise<unknown>;
   close(): void;
@@ -30,7 +30,7 @@ export type GlideRoute = "allPrimaries" | { readonly type: "primarySlotKey"; rea
 
 const NOT_OF_A_CLUSTER = "the result of `subscriber` for a GlideClusterClient must also be a GlideClusterClient";
 
-/** How long to wait for the server to confirm the unsubscription before the client is closed, in ms. */
+/** How long to wait for the server to confirm that the client has unsubscribed before closing the client, in ms. */
 const GOODBYE_MS = 1_000;
 
 /** The library checks its connections and replaces dead ones by itself. */
@@ -47,8 +47,8 @@ const NO_TIMEOUT = 0;
 /**
  * Creates a store on one GLIDE client.
  *
- * The library has no connection events, so `onReconnect` is never called. After a lost connection, waiters notice
- * missed messages at their next re-check. The library also cannot duplicate a client.
+ * The library has no connection events, so the store cannot call `onReconnect` when the client has reconnected. Waiters
+ * notice missed messages at their next re-check. The library also cannot duplicate a client.
  *
  * @param openSubscriber  opens the subscriber connection; without it `inbox` rejects with UnsupportedError
  * @param conditions  conditions under which a grant counts

@@ -1,9 +1,9 @@
 /**
- * One subscriber connection for all inboxes of a store, or of all stores that share a client. It is opened with the
+ * One subscriber connection for all inboxes of a store, or of all stores that share a client. It is opened for the
  * first inbox.
  *
- * It guarantees that either a confirmed inbox receives every message, or its owner is notified (via `onReconnect`) once
- * the inbox is subscribed again. So after each reconnect the hub subscribes by itself and waits for the server's
+ * The hub guarantees that either a confirmed inbox receives every message, or its owner is notified (via `onReconnect`)
+ * once the inbox is subscribed again. So after each reconnect the hub subscribes by itself and waits for the server's
  * confirmation, instead of relying on the client library to do so in time.
  */
 
@@ -16,13 +16,13 @@ import { within } from "./timeout.js";
 /** Delay before a lost connection is reopened, in ms, if the client library does not reconnect by itself. */
 const REOPEN_MS = 500;
 /**
- * A connection younger than this is not replaced again. Several clients may share it, and each of them may still report
- * that the previous connection was dead.
+ * A connection younger than this is not replaced again. Several stores may share it, and each may still report that the
+ * previous connection was dead.
  */
 export const YOUNG_MS = 5_000;
 const NOBODY = new Error("the subscriber connection was closed");
 
-/** Placeholder until a connection is being opened. */
+/** Placeholder for `opening` until the connection starts to open. */
 const NEVER: Promise<never> = new Promise(() => {});
 
 /** A subscriber connection, independent of the client library. */
@@ -82,7 +82,7 @@ export class InboxHub {
 
   /** See `Store.inbox`. */
   async open(name: string, onMessage: (message: string) => void, timeoutMs: number): Promise<Inbox> {
-    // The listener is registered before the request, so that the first message after the confirmation finds a listener.
+    // Register the listener before subscribing, so that it receives the first message after the confirmation.
     const channel = this.#channels.get(name) ?? { listeners: new Set(), isConfirmed: false };
     this.#channels.set(name, channel);
     // Wrapped in a new function, because the same callback may be registered twice.
@@ -225,7 +225,8 @@ export class InboxHub {
       void this.#resubscribe();
     };
     this.#reopenTimer = outsideRequests(() => setTimeout(reopen, REOPEN_MS));
-    // Must not keep the process alive: waiters have their own timers, and without waiters no notification is needed.
+    // This timer must not keep the process alive: waiters have their own timers, and without waiters no notification is
+    // needed.
     this.#reopenTimer.unref();
   }
 

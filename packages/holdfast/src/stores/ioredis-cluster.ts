@@ -41,12 +41,12 @@ export interface IoredisCluster {
   off(event: string, listener: (...values: unknown[]) => void): unknown;
 }
 
-/** Timeout for each server, in ms, because any of them may be down. */
+/** Timeout for each server, in ms. It is short, because any of them may be down. */
 const ONE_OF_MANY_MS = 500;
 /** The error that older versions emit when the server ends a subscription by itself. */
 const UNASKED = /Command queue state error/;
 
-/** The last error that each client reported for one of its servers; empty once it is connected. */
+/** The last error that each client reported for one of its servers; empty once the client is ready again. */
 const lastErrors = new WeakMap<IoredisCluster, { error: string }>();
 
 /**
@@ -61,7 +61,7 @@ export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantCond
     evalsha: (sha1, keys, args) => redis.evalsha(sha1, keys.length, ...inputsOf(keys, args)),
     load(source, [key], attempt) {
       const masters = redis.nodes("master");
-      // While a slot moves, the server that the client was redirected to is not in the client's slot table.
+      // While a slot moves, the client's slot table does not contain the server that the client was redirected to.
       const owner = key === undefined || attempt > 1 ? undefined : redis.slots[clusterSlot(key)]?.[0];
       const reached = masters.filter((master) => owner === undefined || addressOf(master) === owner);
       return allThatAnswer(
@@ -123,7 +123,8 @@ function ioredisNodes(redis: IoredisCluster): ClusterNodes {
   return {
     ownerOf: (slot) => redis.slots[slot]?.[0],
     masters: () => redis.nodes("master").map(addressOf),
-    // Any command with a key in that slot makes the server redirect the client, which updates its slot table.
+    // If the slot has moved, a command with a key in it makes the server redirect the client, which then updates its
+    // slot table.
     refresh: (channel) => redis.exists(channel),
     openSubscriber(address, events) {
       const masters = redis.nodes("master");
@@ -148,8 +149,9 @@ function ioredisNodeSubscriber(subscriber: IoredisNode, events: NodeSubscriberEv
   const refusals = new Set<(cause: Error) => void>();
   let isMoving = false;
   /**
-   * The event does not name the channel. It also occurs if a subscription is refused; some versions then never settle
-   * the promise of that subscription, so all pending ones are rejected here.
+   * Handles the event that a slot has moved. The event does not name the channel. It also occurs if the server refuses
+   * a subscription. Some versions then never settle the promise of that subscription, so all pending subscriptions are
+   * rejected here.
    */
   const onMoved = (): void => {
     for (const refuse of refusals)
@@ -169,7 +171,7 @@ function ioredisNodeSubscriber(subscriber: IoredisNode, events: NodeSubscriberEv
   subscriber.on("smessage", (channel = "", message = "") => events.onMessage(channel, message));
   subscriber.on("close", () => events.onEnd());
   subscriber.on("end", () => events.onEnd());
-  // Waiters have their own timers. An idle subscriber connection must not keep the process alive.
+  // An idle subscriber connection must not keep the process alive. Waiters have their own timers, which do.
   subscriber.on("connect", () => subscriber.stream?.unref?.());
   subscriber.stream?.unref?.();
   return {

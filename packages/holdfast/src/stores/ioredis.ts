@@ -8,8 +8,8 @@ import type { Subscriber, SubscriberEvents } from "./inbox-hub.js";
 import { freed, type ScriptClient, toArgument } from "./script-runner.js";
 
 /**
- * The part of a client that this store uses. It is not the library's own type, because users with another library, or
- * another major version of it, must be able to compile.
+ * The part of a client that this store uses. It is not the library's own type, because users of another library, or of
+ * another major version, must be able to compile.
  */
 export interface IoredisClient {
   readonly status: string;
@@ -45,14 +45,14 @@ export interface IoredisClient {
   off(event: string | typeof errorMonitor, listener: (...values: string[]) => void): unknown;
 }
 
-/** Each result is an error, or null and the reply. */
+/** `exec` returns a pair for each command: an error, or null and the reply. */
 interface IoredisPipeline {
   evalsha(sha1: string, numberOfKeys: number, ...inputs: string[]): IoredisPipeline;
   call(command: string, ...inputs: string[]): IoredisPipeline;
   exec(): Promise<[error: Error | null, reply: unknown][] | null>;
 }
 
-/** How often each client has lost its connection, counted while a store uses the client. */
+/** How many times each client lost its connection while a store used it, and the client's last error. */
 const lossesOf = new WeakMap<IoredisClient, { count: number; lastError?: string | undefined }>();
 
 /**
@@ -74,8 +74,9 @@ export function ioredisStore(
   let isCorked = false;
 
   /**
-   * Combines all commands of one turn of the event loop into one write. Replies often arrive together, so the calls
-   * that follow them are sent together too. A single call is not delayed, because the turn ends before any other event.
+   * Combines all commands sent in one turn of the event loop into one write. Replies often arrive together, so the
+   * calls made in response are sent together too. A single call is not delayed, because the write happens before any
+   * other event.
    */
   function cork(): void {
     const { stream } = redis;
@@ -89,7 +90,7 @@ export function ioredisStore(
   }
 
   const client: ScriptClient = {
-    // The library adds the prefix of the client only to the keys of commands that it knows.
+    // The library adds the client's key prefix only to commands that it knows, so `call` would send keys without it.
     free: redis.options?.keyPrefix
       ? undefined
       : ([lock = "", queue = ""], [owner]) => {
@@ -139,7 +140,8 @@ export function ioredisStore(
     };
     redis.on("close", onClose);
     redis.on("ready", onReady);
-    // `errorMonitor` does not count as an error listener, so the library still prints errors if the user has none.
+    // `errorMonitor` does not count as an error listener, so the library still prints errors that the user does not
+    // handle.
     redis.on(errorMonitor, onError);
     return () => {
       redis.off(errorMonitor, onError);
@@ -180,7 +182,7 @@ export function ioredisSubscriber(subscriber: IoredisClient, events: SubscriberE
   subscriber.on("message", (channel = "", message = "") => events.onMessage(channel, message));
   subscriber.on("ready", () => events.onReady());
   subscriber.on("end", () => events.onEnd());
-  // Waiters have their own timers. An idle subscriber connection must not keep the process alive.
+  // An idle subscriber connection must not keep the process alive. Waiters have their own timers, which do.
   subscriber.on("connect", () => subscriber.stream?.unref?.());
   subscriber.stream?.unref?.();
   return {
@@ -223,7 +225,7 @@ export const LISTENING: Readonly<Record<string, unknown>> = {
   enableAutoPipelining: false,
   maxRetriesPerRequest: null,
   commandTimeout: undefined,
-  // `socketTimeout` is kept: it runs only while a command has no reply, so an idle connection outlives it.
+  // `socketTimeout` is kept. It runs only while a command waits for its reply, so it does not end an idle connection.
   // The hub resubscribes. If the library's own resubscription fails, it only causes an unhandled rejection.
   autoResubscribe: false,
   autoResendUnfulfilledCommands: true,
@@ -232,7 +234,7 @@ export const LISTENING: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * Whether the owner has closed the client. If it is disconnected while it waits to reconnect, its status stays
+ * Whether the owner has closed the client. If the client is disconnected while it waits to reconnect, its status stays
  * "reconnecting" forever; only the library's internal field `manuallyClosing` shows that it was closed.
  */
 function isGone(redis: IoredisClient): boolean {

@@ -31,7 +31,7 @@ export interface NodeRedisNode {
   sUnsubscribe(channel: string): Promise<unknown>;
   /** In versions 5 and 6. */
   destroy?(): unknown;
-  /** For version 4. */
+  /** Used in version 4. */
   disconnect(): Promise<unknown>;
   on(event: string, listener: () => void): unknown;
 }
@@ -69,7 +69,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, conditions: Grant
     async evalsha(sha1, keys, args) {
       const inputs = { keys: [...keys], arguments: args.map(toArgument) };
       if (keys.length > 0) return redis.evalSha(sha1, inputs);
-      // A script without keys could go to any server, but it cannot be loaded on a replica.
+      // Choose a master, because the client may send a script without keys to a replica, where it cannot be loaded.
       const master = masterOf(sha1) ?? redis.masters[0];
       return master === undefined ? redis.evalSha(sha1, inputs) : (await clientOf(master)).evalSha(sha1, inputs);
     },
@@ -110,7 +110,8 @@ function nodeRedisNodes(redis: NodeRedisCluster): ClusterNodes {
   return {
     ownerOf: (slot) => redis.slots[slot]?.master.address,
     masters: () => redis.masters.map(({ address }) => address),
-    // Any command with a key in that slot makes the server redirect the client, which then reloads its slot table.
+    // If the slot has moved, a command with a key in it makes the server redirect the client, which then reloads its
+    // slot table.
     refresh: (channel) => redis.exists(channel),
     async openSubscriber(address, events) {
       const master = redis.masters.find((one) => one.address === address);
@@ -127,11 +128,11 @@ function nodeRedisNodes(redis: NodeRedisCluster): ClusterNodes {
 }
 
 function nodeRedisNodeSubscriber(subscriber: NodeRedisNode, events: NodeSubscriberEvents): NodeSubscriber {
-  // Without a listener an error would end the process.
+  // Without a listener, an error would end the process.
   subscriber.on("error", () => events.onEnd());
   subscriber.on("end", () => events.onEnd());
   subscriber.on("sharded-channel-moved", () => events.onMoved());
-  // Waiters have their own timers. An idle subscriber connection must not keep the process alive.
+  // An idle subscriber connection must not keep the process alive. Waiters have their own timers, which do.
   subscriber.unref();
   const connected = Promise.resolve(subscriber.connect());
   connected.catch(() => events.onEnd());

@@ -28,7 +28,7 @@ export interface NodeRedisClient {
   };
   evalSha(sha1: string, inputs: { keys: string[]; arguments: string[] }): Promise<unknown>;
   scriptLoad(source: string): Promise<unknown>;
-  /** Takes the words of a command, or other arguments on a Sentinel client. */
+  /** Takes the words of a command. On a Sentinel client, it takes other arguments. */
   sendCommand?(...args: never[]): Promise<unknown>;
   /** A pool lacks this method, and some of those below. */
   duplicate?(overrides?: object): NodeRedisClient;
@@ -40,7 +40,7 @@ export interface NodeRedisClient {
   unsubscribe?(channels: string[]): Promise<unknown>;
   /** In versions 5 and 6. */
   destroy?(): unknown;
-  /** For version 4. */
+  /** Used in version 4. */
   disconnect?(): Promise<unknown>;
   /** Only on a Sentinel client. */
   getMasterNode?(): unknown;
@@ -73,7 +73,7 @@ export function nodeRedisStore(
   const { wait, duplicate, getMasterNode } = redis;
   const sendCommand = redis.sendCommand as ((words: string[]) => Promise<unknown>) | undefined;
   const client: ScriptClient = {
-    // A pool would send the two commands on different connections, and so may a Sentinel client.
+    // A pool sends the two commands on different connections, and a Sentinel client may do the same.
     free:
       duplicate === undefined || getMasterNode !== undefined || sendCommand === undefined
         ? undefined
@@ -108,9 +108,9 @@ export function nodeRedisStore(
   if (conditions.replicas !== undefined) redis.on("ready", () => (readies += 1));
 
   function watch(onBack: () => void): () => void {
-    // Since version 5 a client is a view of the real one (Object.create), and Node counts listeners per view. If ours
-    // is the only listener on this view, removing it would leave the view without events forever. So our listener then
-    // stays, and does nothing.
+    // Since version 5, a client is a view of the real one (Object.create), and Node counts listeners per view. If ours
+    // is the only listener on this view, removing it would leave the view without events forever. In that case our
+    // listener stays, but does nothing.
     const isCounted = Object.hasOwn(redis, "_eventsCount");
     let isWatching = true;
     let wasReady = redis.isReady === true;
@@ -122,7 +122,7 @@ export function nodeRedisStore(
       if (isWatching && isOtherMaster(change)) onBack();
     };
     redis.on("ready", onReady);
-    // Behind Sentinel there is no other event.
+    // Behind Sentinel, no other event reports a new master.
     redis.on("topology-change", onChange);
     return () => {
       isWatching = false;
@@ -179,7 +179,7 @@ function nodeRedisServer({ options, getMasterNode, duplicate }: NodeRedisClient)
 
 /** Uses `subscriber` as a subscriber connection, and connects it if necessary. It must have no other use. */
 export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: SubscriberEvents): Subscriber {
-  // Without a listener an error would end the process. An error is also the only sign that the client has given up.
+  // Without a listener, an error would end the process. An error is also the only sign that the client has given up.
   const isBehindSentinel = subscriber.getMasterNode !== undefined;
   let isConnected = subscriber.isOpen === true;
   // A Sentinel client subscribes again by itself, but does not report when it is done. So the hub replaces it after
@@ -190,7 +190,7 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
   subscriber.on("topology-change", (change) => {
     if (isConnected && isOtherMaster(change)) events.onEnd();
   });
-  // Waiters have their own timers. An idle subscriber connection must not keep the process alive.
+  // An idle subscriber connection must not keep the process alive. Waiters have their own timers, which do.
   subscriber.unref?.();
   const connected = (isConnected ? Promise.resolve() : Promise.resolve(subscriber.connect?.())).then(() => {
     isConnected = true;
@@ -214,9 +214,9 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
         await close();
         throw new Error("the subscriber connection was closed");
       }
-      // For a channel that it knows, the library resolves immediately, although it may still be resubscribing after a
-      // reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation, even if it
-      // is an error because the user may not send PING.
+      // If the library already knows the channel, it resolves immediately, although it may still be resubscribing after
+      // a reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation. If the
+      // user lacks the permission for PING, the error reply serves the same purpose.
       try {
         await subscriber.ping?.();
       } catch (cause) {

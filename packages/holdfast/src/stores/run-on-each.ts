@@ -4,7 +4,9 @@ import { failureOf, missingPermission, storeError } from "./failure.js";
 import { type ScriptClient, toReply } from "./script-runner.js";
 import { within } from "./timeout.js";
 
-/** The `attempt` that makes a cluster client load a script on all servers, not only on the server of a key. */
+/**
+ * An `attempt` number that makes a cluster client load a script on all servers, not only on the server that has a key.
+ */
 const TO_ALL = 2;
 
 /** Implements `Store.runOnEach`. Loads the script every time, because it is rarely called. */

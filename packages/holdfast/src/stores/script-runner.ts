@@ -2,7 +2,8 @@
  * Runs one script call, in the same way for every client library: EVALSHA, SCRIPT LOAD if the server does not know the
  * script, one deadline for the whole call, and uniform replies and errors.
  *
- * This code runs on every acquire and release, so it uses one object per call, and callbacks, not async functions.
+ * This code runs on every acquire and release, so it creates one object per call and uses callbacks instead of async
+ * functions.
  */
 
 import { AdvisedCause, StoreError, type StoreFailure } from "../core/errors.js";
@@ -25,8 +26,8 @@ import { startTimeout } from "./timeout.js";
 
 /**
  * Maximum number of times that one call loads a script. One load may not be enough, because the script cache may be
- * flushed repeatedly. The limit is low enough that a server that never keeps the script is detected before the
- * deadline.
+ * flushed repeatedly. The limit is low enough for the call to fail before its deadline if the server never keeps the
+ * script.
  */
 const LOADS_MAX = 100;
 
@@ -48,8 +49,8 @@ export interface ScriptClient {
    * Runs SCRIPT LOAD on every server that may receive the EVALSHA.
    *
    * @param keys     the keys of the EVALSHA, for a client of several servers
-   * @param attempt  how many times this call has loaded the script, from 1. In a cluster that redirects, the first
-   *                 attempt may reach the wrong server
+   * @param attempt  how many times this call has loaded the script, counting from 1. If a cluster redirected the call,
+   *                 the first attempt may reach the wrong server
    */
   load(source: string, keys: readonly string[], attempt: number): Promise<unknown>;
   /**
@@ -70,14 +71,17 @@ export interface ScriptClient {
     args: readonly (string | number)[],
     replicas: Replicas,
   ): Promise<readonly [reply: unknown, acknowledged: number]>;
-  /** True once the owner has closed the client, so that a call certainly sends nothing. */
+  /** True once the owner has closed the client. From then on, calls send nothing. */
   isClosed(): boolean;
   /**
    * Advice on how to make the client replace a dead connection; undefined if it does so on its own, or if there is no
    * advice.
    */
   cure?(): string | undefined;
-  /** The server that the client has no connection to, with its last error if known; undefined while it is connected. */
+  /**
+   * The server that the client is not connected to, with the client's last error if known. Undefined while the client
+   * is connected.
+   */
   noConnection?(): string | undefined;
   /** How many consecutive calls had no reply. `ScriptRunner` updates it. */
   unanswered?: number | undefined;
@@ -85,7 +89,7 @@ export interface ScriptClient {
   losses(): number;
 }
 
-/** Runs scripts on one client. Each store has one, and a second one for the requests of its guard. */
+/** Runs scripts on one client. Each store has one runner, and a second one for the requests of its guard. */
 export class ScriptRunner {
   readonly #client: ScriptClient;
   readonly #guard: FailoverGuard | undefined;
@@ -94,7 +98,7 @@ export class ScriptRunner {
   #releases = 0;
 
   /**
-   * @param guard     checks scripts that can make a claim the holder; without it every server may grant
+   * @param guard     checks scripts that can grant a lock; without a guard, every server may grant
    * @param replicas  how many replicas must acknowledge a renewal; without it, none
    */
   constructor(client: ScriptClient, guard?: FailoverGuard, replicas?: Replicas) {
@@ -104,9 +108,9 @@ export class ScriptRunner {
   }
 
   /**
-   * As `Store.run`. The promise settles within `timeoutMs`, whatever the client does.
+   * Implements `Store.run`. The promise settles within `timeoutMs`, whatever the client does.
    *
-   * EVAL is never used. If the server has forgotten a script, the call loads it, so the same command always runs it.
+   * Never uses EVAL. If the server does not have the script, the call loads it and sends EVALSHA again.
    *
    * @throws StoreError  as `Store.run`
    */
@@ -138,14 +142,14 @@ export class ScriptRunner {
     return sent.reply;
   };
 
-  /** As `Store.releasesNatively`. */
+  /** Implements `Store.releasesNatively`. */
   readonly releasesNatively = (): boolean => {
     this.#releases += 1;
     return this.#releases > RELEASES_BEFORE_NATIVE && this.#client.free !== undefined && this.#replicas === undefined;
   };
 }
 
-/** Scripts that a call is loading now, by the hash of the text that the server does not know. */
+/** Loads in progress, by the hash of the script text. */
 type Loadings = Map<string, Promise<Admission | undefined>>;
 
 /** One script call in flight: sent, sent again after the script was loaded, and finally answered or timed out. */
@@ -230,7 +234,7 @@ class SentScript implements ScriptCall {
   };
 
   readonly send = (): void => {
-    // After the deadline the reply is not used, and the caller may already have given up the lock.
+    // Send nothing after the deadline, because the caller may already have given up the lock.
     if (this.#isSettled) return;
     this.wasSent = true;
     try {
@@ -258,14 +262,14 @@ class SentScript implements ScriptCall {
   }
 
   /**
-   * Waits for a call that is loading the same script, or loads it. After a restart, all concurrent calls need the same
-   * script.
+   * Waits for another call that is already loading the same script, or loads it. After a restart, all concurrent calls
+   * need the same script.
    */
   #sharedLoad(): Promise<Admission | undefined> {
     const loadings = this.#loadings;
     const { sha1 } = this.text;
     const other = loadings.get(sha1);
-    // If the other call failed or timed out, that says nothing about this one.
+    // This call can still succeed if the other call failed or timed out.
     if (other !== undefined) return other.catch(() => (this.#isSettled ? undefined : this.#load()));
     const loading = Promise.race([this.#load(), this.reply.then(() => undefined)]).finally(() => loadings.delete(sha1));
     loadings.set(sha1, loading);
@@ -326,7 +330,8 @@ class SentScript implements ScriptCall {
   };
 
   /**
-   * Rejects a call that the guard refused. An earlier attempt may have been sent, and the client may have resent it.
+   * Rejects a call that the guard refused. An earlier attempt may still have run, if it was sent and the client resent
+   * it.
    */
   #refuse(failure: StoreFailure): void {
     this.#fail({ ...failure, mayHaveRun: this.wasSent && this.#client.losses() !== this.#lossesAtStart });
@@ -353,7 +358,10 @@ class SentScript implements ScriptCall {
   }
 }
 
-/** Converts the replies of DELIFEQ and EXISTS to a reply of `mutex/delete`. If EXISTS fails, assumes that a claim is queued. */
+/**
+ * Converts the replies of DELIFEQ and EXISTS to a reply of `mutex/delete`. If EXISTS fails, assumes that the queue is
+ * not empty.
+ */
 export async function freed(deleted: Promise<unknown>, isQueued: Promise<unknown>): Promise<number> {
   const queued = isQueued.catch(() => 1);
   return Number(await deleted) && Number(await queued) + 1;
@@ -365,7 +373,7 @@ const MANY_UNANSWERED = 3;
 function noReply(client: ScriptClient, message: string, cause?: unknown): AdvisedCause {
   const count = (client.unanswered ?? 0) + 1;
   client.unanswered = count;
-  // If there is no connection, there is no dead connection to replace, so give no advice.
+  // Without a connection, there is no dead connection to replace, so give no advice.
   const cure = count >= MANY_UNANSWERED && client.noConnection?.() === undefined ? client.cure?.() : undefined;
   return new AdvisedCause(message, { cause, advice: cure && adviceOf(count, cure) });
 }
@@ -382,10 +390,10 @@ function explained(cause: unknown, source: string): unknown {
 }
 
 function adviceOf(count: number, cure: string): string {
-  return `The last ${count} commands had no reply: if the server is up, the connection is dead; ${cure} (docs/half-open-connections.md).`;
+  return `The last ${count} commands got no reply. If the server is up, the connection is dead: ${cure} (docs/half-open-connections.md).`;
 }
 
-/** Length of the longest lease that a call asks for, in ms; 0 if it asks for none. */
+/** The lease length that a call passes to the server, in ms; 0 if it passes none. */
 export function leaseOf({ script, args }: ScriptCall): number {
   const at = script.args.indexOf("leaseMs");
   return at < 0 ? 0 : Number(args[at]);
@@ -407,17 +415,20 @@ function shortened({ atLeast, timeoutMs: waitMs }: Replicas, timeoutMs: number):
 /** Returns the reply. @throws Error  the lease was renewed, but too few replicas acknowledged it */
 function enough(reply: unknown, count: number, { atLeast, timeoutMs }: Replicas): unknown {
   if (count >= atLeast || Number(toItem(reply)) !== 1) return reply;
-  throw new Error(`only ${count} of ${atLeast} replicas acknowledged it within ${timeoutMs} ms`);
+  throw new Error(`only ${count} of ${atLeast} replicas acknowledged within ${timeoutMs} ms`);
 }
 
-/** Formats a number for the server. JavaScript uses an exponent from 10^21 on, which scripts do not accept. */
+/**
+ * Formats a number for the server. From 10^21 on, JavaScript writes numbers with an exponent, which scripts do not
+ * accept.
+ */
 export function toArgument(value: string | number): string {
   if (typeof value === "string") return value;
   return Number.isInteger(value) && Math.abs(value) >= 1e21 ? BigInt(value).toString() : String(value);
 }
 
 /**
- * Normalizes a reply. A client may be configured to return strings as bytes, and integers as strings, bigints or bytes.
+ * Normalizes a reply. A client can be configured to return strings as bytes, and integers as strings, bigints or bytes.
  */
 export function toReply(reply: unknown): Reply {
   if (typeof reply === "number") return reply;

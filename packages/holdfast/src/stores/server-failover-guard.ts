@@ -1,29 +1,30 @@
 /**
  * The failover guard of a single server: decides whether the server may grant locks. It checks every script that can
- * make a claim the holder (docs/adr/080-failover-grace.md).
+ * grant a lock (docs/adr/080-failover-grace.md).
  *
- * A server that took over from another may lack the last grants, so it grants nothing for as long as the longest lease.
- * A client detects such a server as follows. A script that grants is sent only by its hash, and the script cache is
- * neither replicated nor saved. So a server that was never asked about its lineage does not know the script. The store
- * then asks the server (`server/lineage`), and loads scripts only if the server may grant.
+ * A server that took over from another may lack the last grants, so it grants nothing for the length of the longest
+ * lease. A client detects such a server as follows. A script that grants is sent only by its hash, and the script cache
+ * is neither replicated nor persisted. So a server that was never asked about its lineage does not know the script. The
+ * store then asks the server (`server/lineage`), and loads scripts only if the server may grant.
  *
  * A server that was demoted and promoted again knows the scripts without having been asked. So the store also asks when
- * it first uses a connection, once a minute, and before it uses a longer lease than it has reported.
+ * it first uses a connection, once a minute, and before it uses a lease longer than any it has reported.
  *
- * Asking on a new connection is too late for commands that the client library queued while it had no connection, or
- * that it resends: the guard let them pass before. So on a server that took over, scripts are loaded with the run in
- * their text, as in a cluster. The server then does not know a script that was meant for another server. This holds
- * even if it is master for the second time and still knows the scripts that were loaded the first time.
+ * Asking on a new connection is too late for commands that the client library resends, or that it queued while it had
+ * no connection, because the guard has already let them pass. So on a server that took over, scripts are loaded with
+ * the id of the run in their text, as in a cluster. The server then does not know a script that was meant for another
+ * server. This holds even if the server is master for the second time and still has the scripts from the first time.
  *
- * On a server of a quorum, scripts are always loaded that way: its answers hold for one run, so its vote must come from
- * the same run. The same applies before Redis 7, where a replica gets the scripts of its master; there the text also
- * compares the run.
+ * On a server of a quorum, scripts are always loaded that way, because the server's answers hold for one run and its
+ * vote must come from the same run. The same applies before Redis 7, where a replica gets the scripts of its master.
+ * There, the script also checks the run itself.
  *
  * Invariants:
  *
- * - A script that grants is loaded only on a server that was asked right before, and that is asked again right after.
+ * - A script that grants is loaded only on a server that was asked immediately before, and is asked again immediately
+ *   after.
  * - No such script is sent while the last answer is no.
- * - The guard adds no more than the comparison in `ready` to an acquire.
+ * - Unless the server must be asked, the guard adds only the comparisons in `ready` to an acquire.
  */
 import type {
   AskOfMemory,
@@ -38,10 +39,12 @@ import type {
 import { type Admission, type FailoverGuard, type Run, Runs, type ScriptCall, textFor } from "./failover-guard.js";
 import { leaseOf } from "./script-runner.js";
 
-/** How often to ask an `alone` server again: other clients may have asked the rest of the quorum in the meantime. */
+/**
+ * How often to ask an `alone` server again, in ms. Other clients may have asked the rest of the quorum in the meantime.
+ */
 const ALONE_MS = 1_000;
 
-/** How long an answer counts. After half of this time the guard asks again in the background. */
+/** How long an answer counts, in ms. After half of this time, the guard asks again in the background. */
 export const TRUSTED_MS = 60_000;
 
 /** The failover guard of a single server. There is one per store. */
@@ -61,7 +64,7 @@ export class ServerFailoverGuard implements FailoverGuard {
   /** The server's last answer. It may be from an earlier connection. Undefined if there is none. */
   #last: LastAnswer | undefined;
   readonly #runs = new Runs(() => {});
-  /** The run that answered last, if scripts are loaded with the run in their text. */
+  /** The run that answered last, if scripts are loaded with the id of the run in their text. */
   #named: Run | undefined;
   #changes = 0;
   #asking: Promise<Standing | undefined> | undefined;
@@ -99,7 +102,7 @@ export class ServerFailoverGuard implements FailoverGuard {
     return this.#admission(script, await this.#standing(timeoutMs));
   }
 
-  /** Asks before and after loading, because the script may have reached a different server than the question. */
+  /** Asks before and after loading, because the script may have reached a different server than the first request. */
   async load(
     { script, timeoutMs }: ScriptCall,
     send: (text: ScriptText) => Promise<unknown>,
@@ -134,12 +137,12 @@ export class ServerFailoverGuard implements FailoverGuard {
     if (isRenewal && leaseMs === 0) return true;
     const ageMs = performance.now() - this.#settledAtMs;
     if (!isRenewal && (ageMs > TRUSTED_MS || leaseMs > this.#reportedMs)) return false;
-    // Applies to renewals too, because the marker forgets a lease length that is not reported again.
+    // Ask again for renewals too, because the marker forgets a lease length that is not reported again.
     if (ageMs > TRUSTED_MS / 2 && this.#asking === undefined) void this.#standing(call.timeoutMs).catch(() => {});
     return true;
   }
 
-  /** Returns the known answer of the server if it still counts; otherwise asks. @throws StoreError */
+  /** Returns the server's last answer if it still counts; otherwise asks. @throws StoreError */
   async #standing(timeoutMs: number): Promise<Standing> {
     for (;;) {
       const untilMs = this.#quietUntilMs - performance.now();

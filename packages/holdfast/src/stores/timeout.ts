@@ -7,8 +7,8 @@ function timerMs(durationMs: number): number {
 }
 
 /**
- * Calls `onOver` after `timeoutMs`, once the data that has arrived by that time has been read. After a pause of the
- * process, timers run before sockets are read, although a reply that is already in a socket has arrived in time.
+ * Calls `onOver` after `timeoutMs`, once the data that has arrived by that time has been read. After the process was
+ * paused, timers run before sockets are read, so a reply that arrived in time would otherwise be missed.
  */
 export function startTimeout(onOver: () => void, timeoutMs: number): NodeJS.Timeout {
   return setTimeout(() => setImmediate(onOver), timerMs(timeoutMs));
@@ -34,7 +34,7 @@ export function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
 }
 
 /**
- * Waits until each of `promises` has settled, for `timeoutMs` at most, and returns the fulfilled results.
+ * Waits at most `timeoutMs` for all of `promises` to settle, and returns the results of the fulfilled ones.
  *
  * @throws the rejection of the first promise, if none is fulfilled
  */

@@ -14,7 +14,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     until(async () => (await condition.inspect()).waiterCount === count, `${count} to wait for a signal`);
 
   type WaitOptions = Parameters<Condition["wait"]>[1];
-  /** Adds a waiter. Resolves once it waits. The result is an object, because a promise itself would be awaited too. */
+  /** Adds a waiter. Resolves once it waits. Returns an object, because `await` would also wait for a bare promise. */
   const waitOn = async (
     acquiring: Promise<Lease>,
     condition: Condition,
@@ -211,7 +211,7 @@ export function conditionContract(subject: StoreUnderTest): void {
       await (releasing ?? holder.release());
       const left = await leaving.catch(() => null);
       if (left !== null) {
-        // It was granted before the abort, so the other waiter still waits.
+        // The mutex was granted before the abort, so the other waiter still waits.
         await second().signal(left);
         await left.release();
       }

@@ -1,21 +1,21 @@
 import { StoreError } from "../index.js";
 
-/** Scales every delay of the tests. On a slow machine, raise TEST_DELAY_FACTOR instead of single delays. */
+/** Scales every delay of the tests. On a slow machine, raise TEST_DELAY_FACTOR instead of individual delays. */
 const factor = Number(process.env.TEST_DELAY_FACTOR ?? 1);
 
 /** Usually long enough for a request to be sent or a waiter to be queued. A test must not depend on it to pass. */
 export const SHORT_MS: number = Math.ceil(50 * factor);
 
-/** A lease that a test lets expire. */
+/** Length of a lease that a test lets expire. */
 export const BRIEF_LEASE_MS: number = Math.ceil(300 * factor);
 
 /** Upper bound for an operation that has to be quick. */
 export const SOON_MS: number = Math.ceil(2_000 * factor);
 
-/** Never reached in a passing run. */
+/** Timeout that a passing test never reaches. */
 export const LONG_MS: number = Math.ceil(15_000 * factor);
 
-/** Timeout of `until`, longer than anything takes on a busy machine. */
+/** Timeout of `until`, longer than any operation takes on a busy machine. */
 const PATIENCE_MS: number = Math.ceil(60_000 * factor);
 
 /** Resolves after `ms`. */
@@ -23,13 +23,13 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Lease factors for a timing-sensitive test. If the machine stalls for a whole lease, the next factor is tried. */
+/** Factors for the leases of a timing-sensitive test. If the test fails with one factor, it runs with the next. */
 const TIMES_LONGER: readonly number[] = [1, 4, 8];
 
 /**
- * Runs a test that must pass with a lease of any length, provided that the process and the server do not stall for as
- * long. Begins with a brief lease and repeats the test with longer ones if it fails. An actual bug fails with every
- * length.
+ * Runs a test that must pass with a lease of any length, provided that the process and the server do not stall for that
+ * long. Begins with a brief lease and repeats the test with longer ones if it fails. A real bug makes the test fail
+ * with every length.
  *
  * @param briefMs  the first lease, in ms
  * @throws the error of the test with the longest lease
@@ -51,7 +51,7 @@ export async function withLeaseInTime(
 
 /**
  * Returns the result or the error of a short wait. A wait that ends while the server stalls gets no reply to its last
- * request and fails with a StoreError. It is then repeated, up to three times in total.
+ * request and fails with a StoreError. In that case the wait is repeated, up to three times in total.
  */
 export async function endOf(wait: () => Promise<unknown>): Promise<unknown> {
   let end: unknown;

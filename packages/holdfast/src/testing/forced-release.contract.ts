@@ -1,4 +1,4 @@
-/** Tests forced releases, or that a kind without support for them refuses them. */
+/** Tests forced releases, or that a kind without this feature refuses them. */
 import { expect, test } from "vitest";
 import { type Lease, LeaseLostError, UnsupportedError } from "../index.js";
 import { channels } from "../internal.js";
@@ -91,8 +91,8 @@ export function noForcedReleaseContract(scene: Scene): void {
 }
 
 /**
- * Acquires the lock and force-releases it, and returns the lost lease. Retries if the process was not subscribed yet,
- * because it then notices the loss only at its next renewal and without the reason.
+ * Acquires the lock, force-releases it, and returns the lost lease. Retries if the process was not subscribed yet,
+ * because then it notices the loss only at its next renewal, and without the reason.
  */
 async function forced(scene: Scene, said: { readonly by: string; readonly reason: string }): Promise<Lease> {
   for (let tries = 1; ; tries += 1) {

@@ -1,4 +1,4 @@
-/** Tests that a lease can be moved to another process, or that kinds without support for it refuse the export. */
+/** Tests that a lease can be moved to another process, or that a kind without this feature refuses the export. */
 import { expect, test } from "vitest";
 import { type ExportedLease, LeaseLostError, UnsupportedError } from "../index.js";
 import type { Scene } from "./subject.js";

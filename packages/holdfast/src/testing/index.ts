@@ -1,6 +1,6 @@
 /**
- * The contract suites for authors of custom stores. They need vitest. A store that passes them unchanged keeps every
- * guarantee that does not depend on faults of the server itself.
+ * The contract suites for authors of custom stores. They need vitest. A store that passes the unmodified suites keeps
+ * every guarantee, except those about faults of the server itself.
  */
 export { barrierContract } from "./barrier.contract.js";
 export { closingContract } from "./closing.contract.js";

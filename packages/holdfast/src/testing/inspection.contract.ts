@@ -31,7 +31,7 @@ export const AWKWARD_NAMES: readonly string[] = [
 /**
  * Registers the tests.
  *
- * @param hasQueue  whether the server knows the waiters, and since when each holder has held the lock
+ * @param hasQueue  whether the server knows the waiters, and when each hold began
  */
 export function inspectionContract(scene: Scene, makeLock: MakeLock, hasQueue: boolean = true): void {
   if (hasQueue) waitersContract(scene);
@@ -44,7 +44,7 @@ export function inspectionContract(scene: Scene, makeLock: MakeLock, hasQueue: b
       waiterCount: 0,
       waiters: [],
     });
-    // Keys from before the test exist only if `makeLock` took permits so that only one is left.
+    // There are keys before the test only if `makeLock` took all permits but one.
     if (before.length === 0) expect(token).toBeUndefined();
     expect((await scene.server.keysWith(scene.name)).toSorted()).toEqual(before.toSorted());
   });

@@ -11,7 +11,7 @@ const BLOCK = 32;
 export function cohortContract(scene: Scene, makeLock: MakeLock): void {
   const queued = (count: number): Promise<void> =>
     until(async () => (await scene.lock.inspect()).waiterCount === count, `${count} in the queue`);
-  /** Starts `count` callers of the first client, each of which holds the lock briefly and adds its lease to `held`. */
+  /** Starts `count` callers in the first client. Each holds the lock briefly and adds its lease to `held`. */
   const callers = (count: number, held: Lease[]): Promise<unknown>[] =>
     Array.from({ length: count }, () =>
       scene.lock.run(

@@ -15,7 +15,7 @@ const LEASE = { leaseMs: 600_000, waitMs: LONG_MS };
 export function nativeReleaseContract(subject: StoreUnderTest): void {
   const scene = useScene(subject, (holdfast, name) => holdfast.mutex(name));
 
-  /** Acquires and releases other locks, so that the store may use the native commands from then on. */
+  /** Acquires and releases other locks, so that the store can use the native commands from then on. */
   const releaseMany = async (): Promise<void> => {
     for (const holdfast of [scene.holdfast, scene.rivalHoldfast]) {
       for (let i = 0; i < MANY; i += 1) await (await holdfast.mutex(`${scene.name}:${i}`).acquire(LEASE)).release();

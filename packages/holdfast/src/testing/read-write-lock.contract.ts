@@ -6,7 +6,7 @@ import { exclusiveContract } from "./exclusive.contract.js";
 import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** Keys that remain without a holder: the state, which holds the weight of a writer, and the last token. */
+/** Keys that may remain after all releases: the state with the weight of a writer, the holders, and the last token. */
 const REMAINS = /(:fence|:holders|:read-write-lock:\{.*\})$/s;
 
 /** Registers the tests. Call it inside a `describe` that names the store. */

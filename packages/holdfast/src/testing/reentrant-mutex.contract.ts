@@ -1,4 +1,4 @@
-/** The contract suite for a reentrant mutex, which every store must pass. It includes the tests of every mutex. */
+/** The contract suite for a reentrant mutex, which every store must pass. It includes `exclusiveContract`. */
 import { expect, test } from "vitest";
 import {
   AcquireTimeoutError,

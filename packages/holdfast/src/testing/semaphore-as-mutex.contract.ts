@@ -12,7 +12,7 @@ export function semaphoreOfOneContract(subject: StoreUnderTest): void {
 
 const ELSEWHERE = "taken elsewhere";
 
-/** Registers the tests of a semaphore with five permits, of which another client holds four. It must act as a mutex. */
+/** Registers the tests of a semaphore with five permits. Another client holds four, so it must act as a mutex. */
 export function semaphoreOfFiveContract(subject: StoreUnderTest): void {
   let others: Holdfast;
   const taken = new Set<string>();

@@ -11,7 +11,7 @@ import { BRIEF_LEASE_MS, LONG_MS, SHORT_MS, SOON_MS, sleep, until, withLeaseInTi
 import { forcedReasonContract } from "./forced-release.contract.js";
 import { type StoreUnderTest, useScene } from "./subject.js";
 
-/** Keys that remain without a holder: the state, which holds the number of permits, and the last token. */
+/** Keys that may remain after all releases: the state with the number of permits, the holders, and the last token. */
 export const REMAINS: RegExp = /(:fence|:holders|:semaphore:\{.*\})$/s;
 
 /** Registers the tests. Call it inside a `describe` that names the store. */
@@ -158,7 +158,7 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     expect(await first().inspect()).toMatchObject({ capacity: 8, used: 8 });
     expect(await first().tryAcquire()).toBeNull();
     await release(all, ...leases);
-    // A process configured with a number that was once in effect keeps working. One with any other number is refused.
+    // A process that declares a capacity that was once in effect keeps working. Any other capacity is refused.
     await second(8).resize(6);
     await release(await first(5).acquire({ permits: 5 }), await first(6).acquire());
     await release(await first(8).acquire({ permits: 6 }));

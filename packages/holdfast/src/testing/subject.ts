@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { createHoldfast, type Holder, type Holdfast, type HoldfastOptions, type Lock } from "../index.js";
 import { SHORT_MS, sleep, until } from "./delays.js";
 
-/** A store to test. If its server is unreachable, its tests fail, because skipped tests would look like passed ones. */
+/** A store to test. If its server is unreachable, its tests fail, because skipped tests would look like a pass. */
 export interface StoreUnderTest {
   /** Name of the store in the test titles. */
   readonly name: string;
@@ -14,7 +14,7 @@ export interface StoreUnderTest {
 
 /** A running server. */
 export interface ServerUnderTest {
-  /** Returns the options for another client of the server: `redis` or `store`, and the options that it needs. */
+  /** Returns options for another client of the server: `redis` or `store`, and any other options that it needs. */
   connect(): Promise<HoldfastOptions>;
   /** Returns all keys on the server that contain `text`, exactly as the server stores them. */
   keysWith(text: string): Promise<string[]>;
@@ -37,13 +37,13 @@ export type MakeLock = (holdfast: Holdfast, name: string) => LockUnderTest | Pro
 /** How a kind that can act as a mutex differs from the mutex. */
 export interface Particulars {
   /**
-   * Returns true for holders from before the test, such as one that holds all permits but one. By default there are
-   * none.
+   * Returns whether a holder existed before the test, such as one that holds all permits but one. By default there are
+   * no such holders.
    */
   readonly isElsewhere?: ((holder: Holder) => boolean) | undefined;
   /**
    * Keys that may remain after a test, if they expire.
-   * @default the fence
+   * @default keys that end in `:fence`
    */
   readonly remains?: RegExp | undefined;
   /**
@@ -71,7 +71,7 @@ export interface Scene {
   holders(lock?: LockUnderTest): Promise<readonly Holder[]>;
   /** Keys that may remain after the test, if they expire. */
   readonly remains: RegExp;
-  /** Resolves when `count` waiters are queued. For a kind without a queue, only waits briefly, which proves nothing. */
+  /** Resolves when `count` waiters are queued. For a kind without a queue, waits briefly and guarantees nothing. */
   queued(count: number): Promise<void>;
   /** Creates another client, which is closed after the test. */
   another(options?: Partial<HoldfastOptions>): Promise<Holdfast>;

@@ -1,6 +1,6 @@
 /**
- * The contract suite for `holdfast/web-locks`, which every store must pass. It was written from the W3C specification
- * of Web Locks, clause by clause; the clauses about documents, workers and storage buckets do not apply.
+ * The contract suite for `holdfast/web-locks`, which every store must pass. It follows the W3C specification of Web
+ * Locks clause by clause. The clauses about documents, workers and storage buckets do not apply.
  */
 import { expect, test } from "vitest";
 import { ClosedError, type Lease, LeaseLostError, PausedError, type ReadWriteLock } from "../index.js";
@@ -10,7 +10,7 @@ import { type Scene, type StoreUnderTest, useScene } from "./subject.js";
 
 const REMAINS = /(:fence|:holders|:read-write-lock:\{.*\})$/s;
 
-/** How a holder learns that it was released by force: by message, or at a renewal if the message did not arrive. */
+/** Loss reasons after a forced release: `server-lost` if a renewal discovers it because the message did not arrive. */
 const BY_FORCE = /^(?:force-released|server-lost)$/;
 
 /** A request whose callback runs until `release` is called. */
@@ -477,7 +477,7 @@ export function webLocksQueryContract(subject: StoreUnderTest): void {
     const waiting = [second().request(scene.name, () => {})];
     await queued(1);
     waiting.push(first().request(scene.name, { mode: "shared" }, () => {}));
-    // The snapshot contains the earlier requests, without any delay.
+    // The snapshot contains all earlier requests, so no delay is needed.
     const seen = await first().query();
     const [mine = "", other = ""] = held.map(({ lease }) => lease.owner.split("/")[0]);
     const { name } = scene;

@@ -1,6 +1,6 @@
 /**
  * Reads the arguments of `request`, with the conversions of Web IDL and the checks of the Web Locks specification, in
- * the order of these standards.
+ * the order that these standards require.
  */
 import { show } from "../core/keys.js";
 import { isAbortSignal, nativeSignal } from "../core/options.js";
@@ -22,14 +22,14 @@ export interface Asked {
  *
  * @throws TypeError     an argument is missing or cannot be converted
  * @throws DOMException  NotSupportedError: the name or a combination of options is not allowed
- * @throws the reason of the signal, if it has aborted
+ * @throws the signal's reason, if it has aborted
  */
 export function readArguments(args: readonly unknown[]): Asked {
   if (args.length < 2) throw new TypeError(`request needs 2 arguments, name and callback; got ${args.length}`);
   const [named, given, callback] = args.length === 2 ? [args[0], undefined, args[1]] : args;
   // A template literal throws for symbols, as the specification requires.
   const name = `${named as string}`;
-  // Web IDL requires that the options are read and converted one by one, in this order.
+  // Web IDL requires that the options be read and converted one by one, in this order.
   const options = optionsOf(given);
   const ifAvailable = Boolean(options.ifAvailable);
   const mode = modeOf(options.mode);
@@ -67,7 +67,7 @@ function signalOf(given: unknown): AbortSignal | undefined {
 function conflictIn({ name, mode, ifAvailable, steal, signal }: Omit<Asked, "callback">): string | undefined {
   if (name.startsWith("-")) return `A lock name must not begin with "-"; got ${show(name)}.`;
   if (steal && ifAvailable) return "The options steal and ifAvailable cannot be combined.";
-  if (steal && mode === "shared") return "The option steal requires the mode exclusive.";
+  if (steal && mode === "shared") return "The option steal requires exclusive mode.";
   if (signal !== undefined && steal) return "The options signal and steal cannot be combined.";
   if (signal !== undefined && ifAvailable) return "The options signal and ifAvailable cannot be combined.";
   return undefined;

@@ -2,7 +2,7 @@
 import { show } from "../core/keys.js";
 
 /** The reason reported to the former holders of a stolen lock. */
-export const STOLEN = "a request with steal took the lock";
+export const STOLEN = "a steal request took the lock";
 
 /** The error of a request that stole the lock and lost it before its callback began. */
 export function lostBeforeUse(lockName: string): DOMException {
@@ -13,7 +13,7 @@ export function lostBeforeUse(lockName: string): DOMException {
 /** Creates a DOMException. @param cause  the error behind it */
 export function domException(message: string, name: "AbortError" | "NotSupportedError", cause?: unknown): DOMException {
   const error = new DOMException(message, name);
-  // Set like this because the types of Node 20 have no constructor that takes a cause.
+  // The cause is set here because the Node 20 types have no constructor that takes a cause.
   if (cause !== undefined) Object.defineProperty(error, "cause", { value: cause, configurable: true, writable: true });
   return error;
 }

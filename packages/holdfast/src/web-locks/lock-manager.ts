@@ -1,4 +1,4 @@
-/** `lockManager`: the lock manager of the Web Locks API, on the read-write locks of a Holdfast. */
+/** `lockManager`: the lock manager of the Web Locks API, implemented with read-write locks. */
 import { waitForGrant } from "../core/acquire.js";
 import { LeaseLostError } from "../core/errors.js";
 import { Hold, hold } from "../core/hold.js";
@@ -56,7 +56,7 @@ function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
       // again, like a waiter whose grant was revoked. A steal is not repeated, because it would end the holds of others
       // a second time.
       while (lease !== null && lease.validForMs() <= 0) {
-        // A lease ends here slightly earlier than on the server, so the server may still count it.
+        // The lease ends in this process slightly earlier than on the server, so the server may still count it.
         await lease.release().catch(() => {});
         if (asked.steal) throw lostBeforeUse(lease.name);
         lease = await leaseFor(asked, internals, lines);
@@ -71,7 +71,7 @@ function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
     },
     [Symbol.toStringTag]: "LockManager",
   };
-  // The number of required arguments.
+  // Web IDL sets `length` to the number of required arguments.
   Object.defineProperty(manager.request, "length", { value: 2 });
   return Object.freeze(manager);
 }
@@ -100,7 +100,7 @@ function leaseFor(asked: Asked, internals: Internals, lines: Map<string, Line>):
         stopListening();
         const granted = waitForGrant(session, protocol, options, (grant) => {
           const held = hold(session, protocol, grant, options);
-          // Call this only now. The next request may be a steal, and its message must find this hold.
+          // Call this only after `hold`, because the next request may be a steal, and its message must find this hold.
           ended();
           return held;
         });
@@ -108,7 +108,7 @@ function leaseFor(asked: Asked, internals: Internals, lines: Map<string, Line>):
       },
     };
     if (signal !== undefined) {
-      // Needed only until the request is sent, because its waiter then handles the signal.
+      // This listener is needed only until the request is sent, because the waiter then handles the signal.
       stopListening = onAbort(signal, () => {
         ended();
         reject(signal.reason);
@@ -160,7 +160,7 @@ async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease):
 /**
  * The error of a request whose lock was lost before its callback ended, or before the release.
  *
- * @param known  the reason, if a release has reported it
+ * @param known  the error of the release, if it failed
  */
 function lossOf(lease: Lease, { isRunning, known }: { isRunning: boolean; known?: unknown }): DOMException {
   let cause = known;

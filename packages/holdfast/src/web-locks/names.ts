@@ -2,7 +2,7 @@
  * Maps names of the Web Locks API to names of read-write locks.
  *
  * Almost all names stay the same. The API also allows the empty name and lone surrogates, which a key cannot contain.
- * It forbids names that begin with `-`, so Holdfast uses such names for the ones that a key cannot contain.
+ * The API forbids names that begin with `-`, so Holdfast maps the names that a key cannot contain to such names.
  */
 
 /** Returns the name of the read-write lock for a name of the API. Different names have different locks. */
@@ -12,7 +12,7 @@ export function lockNameOf(name: string): string {
   return `-${JSON.stringify(name).slice(1, -1)}`;
 }
 
-/** Returns the name of the API for the name of a read-write lock. A lock that no request can name keeps its name. */
+/** Returns the API name for the name of a read-write lock. A name that no request can use is returned unchanged. */
 export function requestNameOf(lockName: string): string {
   if (!lockName.startsWith("-")) return lockName;
   try {

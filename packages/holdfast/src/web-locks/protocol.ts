@@ -1,4 +1,4 @@
-/** The lock protocol of one request: that of the read-write lock, or the script that steals the lock. */
+/** The lock protocol of one request: either that of the read-write lock, or a script that steals the lock. */
 import { call } from "../core/call.js";
 import { forcedNote } from "../core/inbox.js";
 import { lockKeys } from "../core/keys.js";
@@ -8,7 +8,7 @@ import { webLocksSteal } from "../generated/web-locks.js";
 import { readWriteLockProtocol } from "../read-write-lock/read-write-lock.js";
 import { lostBeforeUse, STOLEN } from "./errors.js";
 
-/** A request, and the events that it reports to the line of its name. */
+/** A request, and the events that it reports to its `Line`. */
 export interface Watched {
   readonly mode: "exclusive" | "shared";
   readonly steal: boolean;
@@ -60,8 +60,8 @@ export function requestProtocol(
             ? await takeFromAll(claim, timeoutMs)
             : await inner.acquire(claim, enqueue, timeoutMs, throughPause);
           replies += 1;
-          // The first request of a process may be refused only because its inbox is not open yet. It is then sent
-          // again.
+          // The first request of a process may be refused only because the inbox is not open yet. That request is sent
+          // again, so it is not placed yet.
           if (reply.outcome === "waiting" || (reply.outcome === "refused" && (enqueue || replies > 1))) placed();
           return reply;
         } catch (error) {

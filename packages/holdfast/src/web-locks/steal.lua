@@ -17,7 +17,7 @@
   ARGV[1] owner     id of this claim
   ARGV[2] leaseMs   length of the lease
   ARGV[3] weight    number of permits: all of them
-  ARGV[4] inbox     prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[4] inbox     prefix of inbox channels; a client's channel is the prefix plus the client id
   ARGV[5] note      text appended to the message to each former holder; may be empty
   GRANTS  by itself
   REPLY   token                          granted
@@ -39,7 +39,7 @@ reap()
 losePlaces()
 
 if record then
-  -- Never shortens the lease, because this may be a late copy that arrives after an extension.
+  -- Do not shorten the lease, because this request may be a late copy that arrives after an extension.
   lengthen(leaseMs)
   redis.call('HSET', KEYS[1], owner, confirmed(record))
   keepLease(owner, now + leaseMs * 1000)
@@ -61,7 +61,7 @@ begin(capacity, state[2] or ',' .. weight .. ',')
 local token = nextToken()
 grantTo(owner, weight, leaseMs, token, '')
 redis.call('SET', KEYS[2], token, 'PX', keptMs())
--- Cut to 500 bytes, about ten owner ids. No request is in flight for as long as 10 minutes.
+-- Keep 500 bytes, about ten owner ids, for 10 minutes. No request stays in flight for that long.
 redis.call('SET', KEYS[7], string.sub(owner .. ',' .. steals, 1, 500), 'PX', 600000)
 for _, holder in ipairs(ended) do
   local client, number = string.match(holder, '^([^/]+)/(%d+)/%d+/%d+')

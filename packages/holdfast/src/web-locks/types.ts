@@ -27,7 +27,7 @@ export interface WebLockOptions {
    * @default false
    */
   readonly steal?: boolean | undefined;
-  /** An abort ends the wait, and the request rejects with the signal's reason. It never ends a hold. */
+  /** Aborting ends the wait, and the request rejects with the signal's reason. Aborting never ends a hold. */
   readonly signal?: AbortSignal | undefined;
 }
 

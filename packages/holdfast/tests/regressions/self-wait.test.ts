@@ -25,7 +25,7 @@ test.each([0, 30])("with waitMs %i, the error says that this process holds the l
     expect(own.holder?.owner).toBe(lease.owner);
     expect(own.message).toContain(`held by this process, ${lease.owner}`);
     expect(own.message).toContain(` since ${new Date(own.holder?.sinceAtMs ?? 0).toISOString()}`);
-    expect(own.message).toContain("Another task of this process or the caller itself holds it");
+    expect(own.message).toContain("Another task in this process or the caller itself holds it");
 
     const others = await timeoutOf(elsewhere.mutex("a").acquire({ waitMs }));
     expect(others.isOwn).toBe(false);

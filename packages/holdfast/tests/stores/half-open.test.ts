@@ -170,7 +170,7 @@ describe("a dead connection", () => {
 
 describe("the error of a command without a reply", () => {
   const advice =
-    /The last (\d+) commands had no reply: if the server is up, the connection is dead; (.*) \(docs\/half-open-connections.md\)\.$/;
+    /The last (\d+) commands got no reply\. If the server is up, the connection is dead: (.*) \(docs\/half-open-connections.md\)\.$/;
 
   test("contains advice once three in a row have had no reply", async () => {
     const store = storeFor(ioredis("ioredis"));
@@ -187,7 +187,7 @@ describe("the error of a command without a reply", () => {
     await vi.waitFor(async () => expect(await run(store, 60_000)).toBe("answered"), PATIENCE);
     hole.swallow();
     const errors = [await run(store, 10_000), await run(store, 10_000), await run(store, 10_000)].map(String);
-    expect(errors[2]).toMatch(/\(Command timed out\).*The last 3 commands had no reply/);
+    expect(errors[2]).toMatch(/\(Command timed out\).*The last 3 commands got no reply/);
     await store.close();
   });
 

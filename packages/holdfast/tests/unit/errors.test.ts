@@ -94,6 +94,11 @@ test("every error is a LockError with the unchanged name of the lock", () => {
 });
 
 describe("an acquire timeout", () => {
+  test("shows the number if the server stored a time of the grant that is no date", () => {
+    const error = new AcquireTimeoutError("order:42", { waitMs: 10, holder: { ...HOLDER, sinceAtMs: 1e18 } });
+    expect(error.message).toContain(' for "nightly report" since 1000000000000000000, token ');
+  });
+
   test("names the holder with its label, start, token and remaining lease", () => {
     const error = new AcquireTimeoutError("order:42", { waitMs: 5_000, holder: HOLDER, waitersAhead: 3 });
     expect(error.message).toBe(
@@ -110,7 +115,7 @@ describe("an acquire timeout", () => {
       '"order:42" was not acquired within 5000 ms: held by this process, abcdefghijklmnop/7/30000/1/report ' +
         '(pid 4242 on web-3) for "nightly report" since 2025-11-21T07:47:00.000Z, token 1763711220000000, lease ends in 1235 ms; ' +
         "retrying is safe. " +
-        "Another task of this process or the caller itself holds it.",
+        "Another task in this process or the caller itself holds it.",
     );
     expect(error.isOwn).toBe(true);
   });
