@@ -12,7 +12,7 @@ export type LockKind =
   | "barrier"
   | "redlock";
 
-/** All kinds, in the order in which `lookUp` returns the locks with one name. */
+/** All kinds, in the order in which `lookUp` returns locks that share a name. */
 export const LOCK_KINDS: readonly LockKind[] = [
   "mutex",
   "semaphore",

@@ -36,7 +36,7 @@ export interface ReadHistoryOptions {
   readonly pattern?: string | undefined;
   /** How far back to read, in ms, up to now. A whole number from 1 to 31,536,000,000, a year. @default a day */
   readonly sinceMs?: number | undefined;
-  /** Reads only entries with this outcome or these outcomes. @default all */
+  /** Reads only entries with this outcome, or with any of these outcomes. @default all */
   readonly outcome?: HistoryOutcome | readonly HistoryOutcome[] | undefined;
   /** Maximum number of entries to return. A whole number from 1 to 10,000. @default 50 */
   readonly limit?: number | undefined;
@@ -97,7 +97,8 @@ export async function searchHistory(holdfast: Holdfast, options: ReadHistoryOpti
   const chosen = glob === undefined ? names : names.filter((one) => glob.matches(one));
   const isWanted = (entry: HistoryEntry): boolean => outcomes.includes(entry.outcome);
   const identities = identitiesOf(place);
-  // Only an inspection of the lock shows whether a hold without a recorded end continues. Skip it unless needed.
+  // If no end of a hold is recorded, only an inspection of the lock shows whether the hold continues. Inspect only if
+  // such holds are wanted.
   const isOpenWanted = OPEN_OUTCOMES.some((one) => outcomes.includes(one));
   const wish = { sinceMs, limit, isWanted, isOpenWanted };
   const each = await eachOf(chosen, AT_ONCE, (one) => historyOf(place, one, identities, wish));

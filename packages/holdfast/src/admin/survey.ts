@@ -187,8 +187,8 @@ async function examine(
   // An unreadable lock may appear twice, because no key decides which page lists it. The `holder` filter does not apply
   // to it, because its holders are unknown.
   if (keys.length + wrong.length > 0) return withConditions(brokenEntry(whose, [...keys, ...wrong]), awaited);
-  // The keys of a lock may be on different pages, so only one of them lists it: its first key, or else the key of its
-  // queue or pause, or else its token key.
+  // The keys of a lock may be on different pages. List the lock only on the page with its first key; without that key,
+  // with the key of its queue or pause; otherwise, with its token key.
   const isListedHere =
     awaited.length > 0 ||
     parts.has("") ||

@@ -15,8 +15,8 @@ import { confirmAtMs, type Unconfirmed } from "./watchdog.js";
 export const BLOCK = 32;
 
 /**
- * Like `BLOCK`, but for a crowd: many local callers of a busy lock. If they hold the lock only briefly, 32 of them take
- * no longer than the hand-over that follows, so the lock would be idle half of the time.
+ * Like `BLOCK`, but for a crowd: many local callers of a busy lock. If they hold the lock only briefly, 32 holds take
+ * no longer than the hand-over that follows, so with `BLOCK` the lock would be idle half the time.
  *
  * Other claims reserve fewer tokens. Tokens are derived from the server's clock, and a single fast caller that reserved
  * 128 tokens per grant could use tokens faster than that clock advances.

@@ -156,7 +156,7 @@ interface Waiting {
  */
 export class RequestWindow {
   readonly #size: number;
-  /** Number of requests without a reply, not counting those sent before the server was last found to be silent. */
+  /** Number of requests without a reply, counting only those sent since the server was last found silent. */
   #unanswered = 0;
   #silences = 0;
   /** Number of running requests per lock. */

@@ -36,8 +36,8 @@ export interface CloseOutcome {
   /** Leases whose release the server confirmed. Others can acquire these locks now. */
   readonly released: readonly HeldLease[];
   /**
-   * Leases whose release the server did not confirm, or that were left to expire. Others can acquire these locks at the
-   * latest when the leases expire.
+   * Leases whose release the server did not confirm, or that were left to expire. Others can acquire these locks when
+   * the leases expire, at the latest.
    */
   readonly unsettled: readonly HeldLease[];
 }

@@ -147,7 +147,7 @@ export const OVER: Readonly<Record<OverReason, string>> = {
   "force-released": "it was force-released, so the lock may have been granted to another holder",
   "server-lost": "the server no longer has it, so the lock may have been granted to another holder",
   "max-hold": "maxHoldMs was reached; release() or expiry frees the lock",
-  closing: "this Holdfast is closing and keeps it until its work or the grace period ends",
+  closing: "this Holdfast is closing; the lease is kept until its work or the grace period ends",
   closed:
     "this Holdfast was closed and released it, or left it to expire, so the lock may have been granted to another holder",
   released: "it was released with release(), so the lock may have been granted to another holder since",

@@ -395,7 +395,7 @@ export class ProtocolError extends LockError {
   }
 }
 
-/** This Holdfast was closed. The rejected call holds nothing. */
+/** This Holdfast was closed. The rejected call acquired nothing. */
 export class ClosedError extends LockError {
   override readonly name: string = "ClosedError";
 

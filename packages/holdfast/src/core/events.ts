@@ -91,7 +91,7 @@ export interface GrantEvent extends CallEvent {
 }
 
 /**
- * How an acquire that got no lease ended.
+ * Why an acquire ended without a lease.
  *
  * - `refused`: the caller chose not to wait, or an error shows that waiting does not help
  * - `timeout`: `waitMs` has passed
@@ -149,7 +149,7 @@ export interface ReleaseEvent extends LockEvent {
   readonly heldMs: number;
 }
 
-/** `holdfast:command`. A script call about a lock ended, with or without a reply. */
+/** `holdfast:command`. A script call for a lock ended, with or without a reply. */
 export interface CommandEvent {
   /** Name of the lock that the script was called for. */
   readonly lockName: string;

@@ -1,5 +1,5 @@
 /**
- * Checks whether the connections of a client still work, with echoes on the subscriber connection, and handles
+ * Sends echoes over the subscriber connection to check whether the connections of a client still work, and handles
  * reconnects.
  */
 import { StoreError } from "./errors.js";

@@ -93,7 +93,7 @@ export interface Recipient {
  */
 const FORCED = /^-(\d{1,16})(?: ([!%'-*.\w~-]{0,768})\/([!%'-*.\w~-]{0,768}))?$/;
 
-/** Returns the end of the message of a forced release, with `by` and `reason`; empty if both are absent. */
+/** Returns the suffix of a forced-release message that carries `by` and `reason`; empty if both are absent. */
 export function forcedNote({ by = "", reason = "" }: Partial<Forced>): string {
   return by + reason === "" ? "" : ` ${encodeURIComponent(by)}/${encodeURIComponent(reason)}`;
 }

@@ -16,7 +16,7 @@ export interface LockKeys {
   /** The key that stores the lock. */
   readonly lock: string;
   /**
-   * Each other key is this base with a suffix, such as `:queue`. The base equals `lock` unless the user chose the key
+   * Every other key is this base plus a suffix, such as `:queue`. The base equals `lock` unless the user chose the key
    * of the lock.
    */
   readonly base: string;

@@ -92,7 +92,7 @@ export class LocalQueue {
   readonly #throughPause: boolean;
   /** Callers that are not in a batch, in the order in which they will be served. */
   #waiting: Caller[] = [];
-  /** Waiting callers that joined the claim of a paused lock, until it is known whether the lock is still paused. */
+  /** Callers that joined the claim of a paused lock. They stay here until it is known whether it is still paused. */
   readonly #newcomers: Caller[] = [];
   #waiter: Waiter | undefined;
   /**

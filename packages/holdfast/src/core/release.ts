@@ -123,8 +123,9 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
 // --- Cleanup: ends a claim for good, even if it is unknown what the server has done for it.
 //
 // A request whose reply was lost may still be on its way, and may queue or acquire when it arrives. So while such a
-// request may exist, the cleanup repeats `leave` until any lease that the request could begin is over, but for at most
-// a minute. If the server never replies, the cleanup continues for at least a minute. If a place in the queue remains
+// request may exist, the cleanup repeats `leave`. Once the server has replied, it does so for the length of the lease,
+// but for at most a minute. If the server never replies, or if a place can block others without its client
+// (`keepsPlaces`), it does so for the length of the lease, but for at least a minute. If a place in the queue remains
 // after that and is granted, the session passes the grant on (`Session.remember`).
 
 const FIRST_PAUSE_MS = 50;

@@ -39,7 +39,7 @@ export interface FirstLease {
   readonly provisionalMs: number | undefined;
   /** Whether the hold's batch confirms the claim when the confirmation is due. */
   readonly isWatched: boolean;
-  /** When the hold began, if the clocks were just read; see `HoldFacts.heldFrom`. */
+  /** When the hold began; set only if the clocks had just been read. See `HoldFacts.heldFrom`. */
   readonly heldFrom: Moment | undefined;
 }
 
@@ -142,7 +142,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     if (this.#timer !== undefined && at.monotonicMs <= this.#timerDueAtMs + CHECK_MS) return;
     const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.validity.heldMs(at.monotonicMs)) - NEAR_MS;
     const dueInMs = this.#renewal.dueInMs(at.monotonicMs);
-    // Whether the bulk renewal can renew this lease, so that it needs no timer.
+    // Whether the bulk renewal can renew this lease, which then needs no timer of its own.
     const isBulk =
       isCrowded &&
       endsInMs > 0 &&

@@ -64,7 +64,7 @@ export class Waiter implements Occupant, Listening {
   #isConfirming = false;
   /** True if the claim was force-released while a request was open. The reply may predate the release. */
   #isRevoked = false;
-  /** Whether the grant came by message. */
+  /** Whether the grant arrived as a message, not as a reply. */
   #isHandedOver = false;
   readonly #uncertain = new UncertainReply();
   readonly #reconnects: number;

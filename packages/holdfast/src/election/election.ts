@@ -173,7 +173,7 @@ export class Election extends Lock<Leadership> {
   /** Changes the value of the leadership of `lead` in this Holdfast instance. */
   async proclaim(value: string): Promise<void>;
   async proclaim(leadership: Leadership | string, value?: string): Promise<void> {
-    // A missing value is passed on, so that the error names it.
+    // Pass on a missing value, so that the error names it.
     if (typeof leadership !== "string") return this.#own(leadership).proclaim(value as string);
     return this.#own(officeOf(this.session, this.protocol.key)?.leadership).proclaim(leadership);
   }
@@ -183,7 +183,7 @@ export class Election extends Lock<Leadership> {
    * restart a hung process.
    *
    * @param withinMs  how long a leader may go without a confirmation from the server; also how long work may continue
-   *                  after its leadership was lost. Whole milliseconds, 0 to 31,536,000,000
+   *                  after the leadership is lost. Whole milliseconds, 0 to 31,536,000,000
    * @throws TypeError, RangeError  invalid `withinMs`
    */
   health(withinMs: number): ElectionHealth {

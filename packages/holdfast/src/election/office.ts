@@ -36,7 +36,7 @@ export interface Office {
   /** Its current or most recent leadership. */
   readonly leadership: Leadership | undefined;
   /**
-   * If the leadership is lost and its work still runs: the time since the last confirmation by the server, in ms.
+   * If the leadership is lost but its work is still running: the time since the last confirmation by the server, in ms.
    * Otherwise 0.
    */
   overrunMs(): number;

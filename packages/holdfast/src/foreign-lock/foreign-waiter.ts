@@ -159,7 +159,7 @@ export class ForeignWaiter implements Occupant, InLine {
       // `waitMs > 0` replaces `_enqueue`, because `_enqueue` depends on Holdfast's own channel, which this protocol
       // does not use.
       acquire: async (claim, _enqueue, timeoutMs) => {
-        // A message that arrives during this request causes the next request, not this one.
+        // Read and clear the flag before sending: a message that arrives during this request triggers the next one.
         const isCalled = this.#isCalled;
         this.#isCalled = false;
         return this.#answered(await protocol.acquire(claim, this.#wait.options.waitMs > 0, timeoutMs), isCalled);

@@ -37,7 +37,7 @@ function warnOfDeafInbox(store: Store, connection: string, refusal: StoreError |
     "Check that every proxy, firewall and load balancer delivers pub/sub messages and keeps idle connections open.";
   warn(
     "HOLDFAST_INBOX_DEAF",
-    `Holdfast receives no messages over its subscriber connection${place === undefined ? "" : ` (${place})`}.`,
+    `Holdfast is not receiving messages on its subscriber connection${place === undefined ? "" : ` (${place})`}.`,
     `Locks stay safe, but until messages arrive again, each waiter polls at least every 0.5 s. ${cure}`,
   );
 }

@@ -3,7 +3,8 @@
 
   The same claim may have been granted twice, and only the later grant is valid. Never shortens a lease, because the
   request may be a late copy that arrives after a longer extension. Uses KEYS[1] lock, KEYS[2] fence. Returns whether
-  the lease was extended, and how many ms of it are left. The fence and other records of the lease must last longer.
+  the lease was extended, and how many ms of it are left. This function also keeps the fence; the caller must keep all other
+  records of the lease.
 ]]
 local function extendLease(owner, token, leaseMs)
   if redis.call('GET', KEYS[1]) ~= owner then

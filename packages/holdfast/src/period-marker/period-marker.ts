@@ -104,7 +104,7 @@ export async function startOfPeriod(holdfast: Holdfast, lease: Lease, options: P
   if (!KINDS.has(kind)) {
     throw new UnsupportedError(
       lease.name,
-      `A lease of the kind ${kind} cannot start a period: Holdfast cannot check the lock and record the start in one step.`,
+      `A lease of kind ${kind} cannot start a period: Holdfast cannot check the lock and record the start in one step.`,
     );
   }
   const place = placeOf(holdfast, lease.name, key);

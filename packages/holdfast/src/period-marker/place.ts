@@ -35,7 +35,7 @@ export function keysOf(prefix: string, kind: string, name: string, key: string |
   return key === undefined ? lockKeys(prefix, kind, name) : mappedKeys(prefix, kind, key);
 }
 
-/** Returns the number of servers that are a majority. */
+/** Returns how many servers make up a majority. */
 export function majorityOf({ stores }: Place): number {
   return Math.floor(stores.length / 2) + 1;
 }

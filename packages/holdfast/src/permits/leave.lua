@@ -24,7 +24,7 @@ local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include permits-state
 -- include permits
 -- include permits-grant
--- If the server is out of memory, it rejects only a script's first write. HDEL needs no memory (docs/adr/135).
+-- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local left = redis.call('ZREM', KEYS[5], owner)

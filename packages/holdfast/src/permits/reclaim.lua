@@ -1,5 +1,5 @@
 --[[
-  permits/reclaim: put back permits with a valid lease that a failover has lost.
+  permits/reclaim: restore permits that a failover lost although their lease is still valid.
 
   Works only while this server may not grant, as in mutex/reclaim. The caller's lease is valid, so its permits are put
   back even if the server's data shows no room for them. That data may be out of date and list holders that have already

@@ -45,7 +45,7 @@ end
 -- include permits
 -- include permits-grant
 -- include why-lost
--- If the server is out of memory, it rejects only a script's first write. HDEL needs no memory (docs/adr/135).
+-- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local isHeld = record and isUnder(record, token)

@@ -34,7 +34,7 @@ local inbox, numbered = ARGV[5], tonumber(ARGV[6])
 -- include permits
 -- include permits-grant
 -- include why-lost
--- If the server is out of memory, it rejects only a script's first write. HDEL needs no memory (docs/adr/135).
+-- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 if not record or not isUnder(record, token) then

@@ -63,7 +63,7 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
     semaphore: refuse("semaphore", "with two permits and three servers, three callers could each get a majority"),
     readWriteLock: refuse("read-write lock", "its guarantees have not been shown to hold there"),
     countDownLatch: refuse("latch", "it needs one count, and each independent server has its own"),
-    barrier: refuse("barrier", "it needs one count of arrived parties, and each independent server has its own"),
+    barrier: refuse("barrier", "it needs one count of its parties, and each independent server has its own"),
     election: refuse("election", "a leader's value needs one server and one order of changes; use redlock(name)"),
     adopt: () =>
       Promise.reject(

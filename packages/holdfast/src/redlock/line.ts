@@ -86,7 +86,7 @@ export class Line {
   }
 
   /**
-   * Records that other processes received the message that this Holdfast instance released the lock on `server`. They
+   * Records that other processes were notified that this Holdfast instance released the lock on `server`. They
    * try after a delay, so a local caller that tried again immediately would win every time.
    */
   wantedByOthers(server: number): void {

@@ -58,7 +58,7 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
     let answers = await inspectAll(timeoutMs);
     if (!isAnswered(answers)) throw quorumError(name, answers);
     if (isUndecided(answers)) {
-      // An attempt in progress can be the cause and is soon over, so read again.
+      // The servers may disagree because an attempt is in progress. It will be over soon, so read again.
       await new Promise<void>((resolve) => void session.runtime.startTimer(resolve, AGAIN_MS, true));
       const first = answers;
       const again = await inspectAll(timeoutMs, first);

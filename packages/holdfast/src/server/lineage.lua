@@ -1,7 +1,7 @@
 --[[
   server/lineage: whether this server may grant locks, and if not, when it may.
 
-  A server that took over from another, or was restored from its disk, may lack the last grants. The marker names the
+  A server that took over from another, or was restored from disk, may lack the last grants. The marker names the
   run that may grant. If that is not this server's current run, the server grants nothing for as long as the longest
   lease in use. By then, all leases granted elsewhere have ended or were restored by their holders. The check is one
   atomic step, so that all clients agree on the end of this wait, and two that ask at the same time do not shorten it.
@@ -18,7 +18,7 @@
 
   KEYS[1] marker   hash: run, the run that may grant; pending, the run that waits; sinceMs, the start of its wait;
                    longestMs and beforeMs, the longest lease of this period and of the last one; periodMs, the start
-                   of this period; heard, on a server of a quorum, the run for which enough others were asked
+                   of this period; heard, on a server of a quorum, the run for which enough others have been asked
   ARGV[1] leaseMs  longest lease that the caller requests
   ARGV[2] strict   1 if a recently started server without a marker may have forgotten its locks, else 0
   ARGV[3] place    `shard` if the marker is in a slot of a cluster, so that it may come from another server;
@@ -28,7 +28,7 @@
                    their longest lease included in leaseMs; or empty
   REPLY   {0, longestMs, run...}          settled: this run may grant leases up to longestMs; report longer ones first
           {1, longestMs, restMs, run...}  quiet: this run may not grant for another restMs
-          {3, longestMs, restMs, run...}  alone: like quiet, but only until enough of the other servers were asked
+          {3, longestMs, restMs, run...}  alone: like quiet, but only until enough other servers have been asked
                                           In all three, `shared` follows the run if replicas get the
                                           scripts too (Redis before 7)
           {2}                             hidden: INFO is forbidden or renamed, or lacks the fields

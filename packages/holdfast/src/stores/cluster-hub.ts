@@ -34,7 +34,7 @@ const LONGEST_PAUSE_MS = 250;
 /** How long to collect reconnected channels before `onReconnect` is called once for all of them. */
 const GATHER_MS = 10;
 const NOBODY = new Error("the channel no longer has any listeners");
-const NO_OWNER = new Error("the client knows no server for this slot");
+const NO_OWNER = new Error("the client does not know the server of this slot");
 
 /** A subscriber connection to one server of a cluster. */
 export interface NodeSubscriber {
@@ -366,7 +366,7 @@ export class ClusterHub {
       channel.post = undefined;
       channel.isMissed = true;
       if (this.#isClosed || channel.listeners.size === 0) continue;
-      // Ignore the error: the next call of `#attach` tries again.
+      // Ignore the error: the next call to `#attach` tries again.
       this.#attach(channel).catch(() => {});
     }
   }

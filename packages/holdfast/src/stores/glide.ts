@@ -30,7 +30,7 @@ export type GlideRoute = "allPrimaries" | { readonly type: "primarySlotKey"; rea
 
 const NOT_OF_A_CLUSTER = "the result of `subscriber` for a GlideClusterClient must also be a GlideClusterClient";
 
-/** How long to wait for the server to confirm that the client has unsubscribed before closing the client, in ms. */
+/** How long to wait, before closing the client, for the server to confirm the unsubscribe, in ms. */
 const GOODBYE_MS = 1_000;
 
 /** The library checks its connections and replaces dead ones by itself. */

@@ -115,7 +115,8 @@ export function ioredisStore(
       const error = ran?.[0] ?? waited?.[0];
       if (error) throw error;
       // WAIT covers only the writes of its own connection, so a reply on a new connection proves nothing.
-      if (losses.count !== lossesBefore) throw new Error("the connection was lost before replicas acknowledged");
+      if (losses.count !== lossesBefore)
+        throw new Error("the connection was lost before replicas acknowledged the write");
       return [ran?.[1], Number(waited?.[1])];
     },
     isClosed: () => isGone(redis),
@@ -175,7 +176,7 @@ export function ioredisTimeouts({
   };
 }
 
-/** Uses `subscriber` as a subscriber connection. It must have no other use. */
+/** Uses `subscriber` as a subscriber connection. It must not be used for anything else. */
 export function ioredisSubscriber(subscriber: IoredisClient, events: SubscriberEvents): Subscriber {
   // Without a listener the library prints errors. Relevant ones also arrive as a rejection or as `end`.
   subscriber.on("error", () => {});

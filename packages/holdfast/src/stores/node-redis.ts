@@ -56,8 +56,8 @@ function isOtherMaster(change: unknown): boolean {
 /**
  * Creates a store on one node-redis client.
  *
- * The client's own timeouts stop once a command is written, so a call to a stalled server would hang; the timeouts of
- * Holdfast cover the reply too. The client never sends a command twice.
+ * The client's own timeouts no longer apply once a command is written, so a call to a stalled server would hang.
+ * Holdfast's timeouts also cover the reply. The client never sends a command twice.
  *
  * @param openSubscriber  opens the subscriber connection; by default a duplicate of `redis`. A pool cannot be
  *                        duplicated
@@ -97,7 +97,8 @@ export function nodeRedisStore(
           const running = redis.evalSha(sha1, { keys: [...keys], arguments: args.map(toArgument) });
           const [reply, count] = await Promise.all([running, wait.call(redis, atLeast, timeoutMs)]);
           // WAIT covers only writes of its own connection, so a reply on a new connection proves nothing.
-          if (readies !== readiesBefore) throw new Error("the connection was lost before replicas acknowledged");
+          if (readies !== readiesBefore)
+            throw new Error("the connection was lost before replicas acknowledged the write");
           return [reply, Number(count)];
         },
       }),

@@ -127,7 +127,7 @@ export class ScriptRunner {
       sent.text = text;
       sent.send();
     } else {
-      // The common case is sent directly from here, which keeps the code path and the stack trace short.
+      // In the common case, send the script directly from here, which keeps the code path and the stack trace short.
       sent.text = text;
       sent.wasSent = true;
       try {

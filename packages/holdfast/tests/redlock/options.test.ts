@@ -55,7 +55,7 @@ test("client objects can be passed instead of stores", () => {
 const refused: [string, (holdfast: Holdfast) => unknown, RegExp][] = [
   ["mutex", (holdfast) => holdfast.mutex("a"), /The mutex "a" cannot be on several independent servers: its queue/],
   ["reentrantMutex", (holdfast) => holdfast.reentrantMutex("a"), /queue needs all requests in one order/],
-  ["multiLock", (holdfast) => holdfast.multiLock(["a", "b"]), /each win only some of the servers for each member/],
+  ["multiLock", (holdfast) => holdfast.multiLock(["a", "b"]), /could block each other forever, each with some of the servers each member/],
   [
     "semaphore",
     (holdfast) => holdfast.semaphore("a", { permits: 2 }),
@@ -67,7 +67,7 @@ const refused: [string, (holdfast: Holdfast) => unknown, RegExp][] = [
     (holdfast) => holdfast.countDownLatch("a"),
     /needs one count, and each independent server has its own/,
   ],
-  ["barrier", (holdfast) => holdfast.barrier("a", { parties: 2 }), /needs one count of arrived parties/],
+  ["barrier", (holdfast) => holdfast.barrier("a", { parties: 2 }), /needs one count of its parties/],
   ["election", (holdfast) => holdfast.election("a"), /needs one server and one order of changes/],
 ];
 
