@@ -73,7 +73,7 @@ const MOST_CLIENTS = 10_000;
  * 10,000 clients by their records, with SCAN on every primary as `survey` does, plus every client that a lock names.
  * Read-only.
  *
- * @throws StoreError   a single server or a cluster did not reply; independent servers may be unreachable
+ * @throws StoreError   no server replied
  * @throws ClosedError  this Holdfast was closed
  */
 export async function clients(holdfast: Holdfast, options: ClientsOptions = {}): Promise<readonly ClientEntry[]> {

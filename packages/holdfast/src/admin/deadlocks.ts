@@ -108,7 +108,7 @@ const MOST_STARTS = 1_000;
  *
  * It does not see waits for a Redlock, because no server records them. It sees only the first 100 waiters of each lock.
  *
- * @throws StoreError   a single server or a cluster did not reply; for independent servers, see `unreachable`
+ * @throws StoreError   no server replied
  * @throws ClosedError  this Holdfast was closed
  * @throws TypeError, RangeError  invalid option; nothing was sent
  */

@@ -6,7 +6,6 @@
  */
 
 import { call } from "../core/call.js";
-import type { StoreError } from "../core/errors.js";
 import { show } from "../core/keys.js";
 import type { Outcome, Reply, Script, Store } from "../core/store.js";
 import { adminScan } from "../generated/admin.js";
@@ -45,12 +44,12 @@ export interface KeyPage {
 
 type Scanned = Outcome<(typeof adminScan)["replies"][number]>;
 
-/** The replies of one store. `isSilent` is true if the store did not reply. */
+/** The replies of one store. `failure` is the error of a store that did not reply. */
 interface Answered {
   readonly index: number;
   readonly start: string;
   readonly replies: readonly Scanned[];
-  readonly isSilent: boolean;
+  readonly failure?: unknown;
 }
 
 /**
@@ -71,16 +70,18 @@ export class KeyScan {
    * Reads the next page.
    *
    * @param want  about how many keys to return; a page has fewer or none if few of the scanned keys match
-   * @throws StoreError  a single server or a cluster did not reply; for independent servers, see `unreachable`
+   * @throws StoreError  no server replied
    */
   async page({ cursors, unreachable }: Progress, want: number): Promise<KeyPage> {
     const { stores } = this.#place;
     const each = Math.max(10, Math.ceil(want / Math.max(1, openOf(cursors, stores.length))));
     const answers = await Promise.all(stores.map((store, index) => this.#ask(store, index, cursors, each)));
+    const failures = answers.flatMap(({ failure }) => failure ?? []);
+    if (cursors.size === 0 && failures.length === stores.length) throw failures[0];
     const next = new Map(cursors);
     const rests = new Set<string>();
     let silent = 0;
-    for (const { index, start, replies, isSilent } of answers) {
+    for (const { index, start, replies, failure } of answers) {
       let masters = 1;
       const heard = new Set<string>();
       for (const reply of replies) {
@@ -99,8 +100,8 @@ export class KeyScan {
         silent += 1;
       }
       if (known.length === 0) {
-        silent += isSilent ? 1 : Math.max(0, masters - replies.length);
-        if (isSilent) next.set(`${index}.silent`, "end");
+        silent += failure !== undefined ? 1 : Math.max(0, masters - replies.length);
+        if (failure !== undefined) next.set(`${index}.silent`, "end");
       }
     }
     const isOver = [...next.values()].every((cursor) => cursor === "end");
@@ -111,7 +112,7 @@ export class KeyScan {
     const { prefix, timeoutMs, stores } = this.#place;
     const own = [...cursors].filter(([id]) => id.startsWith(`${index}.`));
     if (own.length > 0 && own.every(([, cursor]) => cursor === "end")) {
-      return { index, start: "", replies: [], isSilent: false };
+      return { index, start: "", replies: [] };
     }
     try {
       const asking = this.#starts.get(index) ?? this.#startOf(store);
@@ -128,12 +129,12 @@ export class KeyScan {
         cursors: ` ${own.map(([id, cursor]) => `${id.slice(id.indexOf(".") + 1)}=${cursor} `).join("")}`,
         many: store.runOnEach === undefined ? 0 : 1,
       };
-      return { index, start, replies: await onEach(store, prefix, adminScan, args, timeoutMs), isSilent: false };
-    } catch (error) {
+      return { index, start, replies: await onEach(store, prefix, adminScan, args, timeoutMs) };
+    } catch (failure) {
       this.#starts.delete(index);
       // If there are several independent servers, some may be unreachable. A single server must reply.
-      if (stores.length === 1) throw error as StoreError;
-      return { index, start: "", replies: [], isSilent: true };
+      if (stores.length === 1) throw failure;
+      return { index, start: "", replies: [], failure };
     }
   }
 

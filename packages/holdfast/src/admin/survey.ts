@@ -85,7 +85,7 @@ interface Wish {
  *
  * A page costs a limited number of requests. Each of them occupies a server for a few milliseconds at most.
  *
- * @throws StoreError   a single server or a cluster did not reply; for independent servers, see `unreachable`
+ * @throws StoreError   no server replied
  * @throws ClosedError  this Holdfast was closed
  * @throws TypeError, RangeError  invalid option; nothing was sent
  */

@@ -6,8 +6,16 @@ import { createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type RedisCluster, startCluster } from "../../../../tests/support/redis-cluster.js";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
-import { clients, lookUp, readHistory, recordHistory, survey, surveyAll } from "../../src/admin/index.js";
-import { createHoldfast, type Holdfast } from "../../src/index.js";
+import {
+  clients,
+  findDeadlocks,
+  lookUp,
+  readHistory,
+  recordHistory,
+  survey,
+  surveyAll,
+} from "../../src/admin/index.js";
+import { createHoldfast, type Holdfast, StoreError } from "../../src/index.js";
 import { lastRunOf, serverTimeMs, startOfPeriod } from "../../src/period-marker/index.js";
 import { storeFor } from "../../src/stores/detect.js";
 import { LONG_MS } from "../../src/testing/delays.js";
@@ -101,6 +109,23 @@ describe("in a cluster", () => {
       close();
     }
   });
+});
+
+test("if no server of a quorum replies, lists reject instead of being empty", async () => {
+  const servers = await Promise.all([startRedis(), startRedis(), startRedis()]);
+  const redises = servers.map(({ port }) => new Redis(port, { maxRetriesPerRequest: 0, retryStrategy: () => 50 }));
+  for (const redis of redises) redis.on("error", () => {});
+  const holdfast = createHoldfast({ redlock: redises, prefix: randomUUID(), commandTimeoutMs: LONG_MS });
+  try {
+    expect(await surveyAll(holdfast)).toMatchObject({ locks: [], unreachable: 0 });
+    await Promise.all(servers.map((server) => server.kill()));
+    for (const list of [surveyAll, survey, clients, findDeadlocks])
+      await expect(list(holdfast)).rejects.toThrow(StoreError);
+  } finally {
+    await holdfast.close();
+    for (const redis of redises) redis.disconnect();
+    await Promise.all(servers.map((server) => server.stop()));
+  }
 });
 
 describe("on three servers of a quorum", () => {
