@@ -30,8 +30,8 @@ export class Connection {
   }
 
   /**
-   * Whether this connection has a subscription or is about to have one. A client opens its subscriber connection only
-   * when needed.
+   * Whether this connection has a subscription or is about to have one. If not, there is nothing to drop, because a
+   * client opens its subscriber connection only when needed.
    */
   get isListening(): boolean {
     return this.#listeners.size > 0;

@@ -126,7 +126,7 @@ class InProcessStore implements EmbeddedStore {
 function replyOf(reply: ScriptReply): Reply {
   if (typeof reply === "number") return reply;
   if (typeof reply === "object" && reply !== null && reply.every(isScalar)) return reply;
-  throw new ReplyError("ERR the script replied with neither an integer nor a flat list");
+  throw new ReplyError("ERR the script must return an integer or a flat list");
 }
 
 function isScalar(item: ScriptReply): item is string | number | null {

@@ -15,7 +15,7 @@ export interface CloseOnSignalOptions {
    * @default 25_000
    */
   readonly graceMs?: number | undefined;
-  /** Called when the Holdfast is closed. */
+  /** Called once the Holdfast is closed. */
   readonly onClosed?: ((outcome: CloseOutcome) => void) | undefined;
 }
 
@@ -38,7 +38,7 @@ export function closeOnSignal(
 ): () => void {
   const { onClosed, graceMs = DEFAULT_GRACE_MS } = checkKnown(options, ["graceMs", "onClosed"]);
   graceOf({ graceMs });
-  // A single string would be iterated letter by letter, and a listener for an unknown signal would never run.
+  // Reject a string, which would be iterated letter by letter, and unknown names, whose listener would never run.
   for (const signal of Array.isArray(signals) ? signals : [signals]) {
     if (!Array.isArray(signals) || !(signal in constants.signals)) {
       throw new TypeError(`signals must be an array of names such as "SIGTERM"; got ${show(signal)}`);

@@ -34,7 +34,7 @@ export function samplesOf(generated: Readonly<Record<string, { name: string; sou
 export const scriptSamples: readonly ScriptSample[] = samplesOf(scripts).sort((a, b) => (a.name < b.name ? -1 : 1));
 
 /**
- * The first word after the prefix in keys and channels, such as `mutex` in `hf:mutex:{name}`. See
+ * The words that may follow the prefix in keys and channels, such as `mutex` in `hf:mutex:{name}`. See
  * packages/holdfast/docs/keys.md.
  */
 export const keyFamilies: ReadonlySet<string> = new Set([

@@ -79,15 +79,15 @@ export interface HoldfastOptions extends Omit<AcquireOptions, "signal"> {
   readonly replicas?: { readonly atLeast: number; readonly timeoutMs: number } | undefined;
 
   /**
-   * A name for this client. While the client holds a lock, `error.holder` of waiters, `holdfast ls` and the console show
-   * this name. At most 256 bytes.
+   * A name for this client. While the client holds a lock, waiters see the name in `error.holder`, and `holdfast ls`
+   * and the console show it too. At most 256 bytes.
    */
   readonly clientName?: string | undefined;
 
   /**
    * How long to wait for the reply to one request. A shorter timeout detects an unresponsive server sooner. Whole
-   * milliseconds, 10 to 60,000. With `redlock`, it applies to each server, and an acquire waits at most a sixth of its
-   * `leaseMs` for each server.
+   * milliseconds, 10 to 60,000. With `redlock`, it applies to each server, and an acquire uses a sixth of its `leaseMs`
+   * instead if that is shorter.
    * @default 2_000
    */
   readonly commandTimeoutMs?: number | undefined;
@@ -104,7 +104,7 @@ export interface LockOptions {
   /**
    * Maximum time between two checks by a waiter. A shorter time lets waiters notice sooner when another library
    * releases the lock, because other libraries send no messages. A longer time saves requests. Holdfast clients always
-   * notify each other. Whole milliseconds, 10 to 5000; values above 3000 have no effect.
+   * notify each other. Whole milliseconds, 10 to 5,000; values above 3,000 have no effect.
    * @default 1_000 with `key`, else 3_000
    */
   readonly recheckMs?: number | undefined;
@@ -120,7 +120,7 @@ export interface LockOptions {
 
 /** Default of `recheckMs` for a lock that other client libraries share. */
 const SHARED_RECHECK_MS = 1_000;
-/** The largest value accepted. Waiters re-check after 3 s in any case. */
+/** The largest `recheckMs` accepted. Above 3 s it has no effect, because waiters re-check after 3 s in any case. */
 const LONGEST_RECHECK_MS = 5_000;
 
 const OWN_OPTIONS = ["prefix", "clientName", "commandTimeoutMs", "allowEviction", "failoverGrace", "replicas"];

@@ -76,7 +76,7 @@ export function onOneServer(store: Store, { runtime, options, isOwnStore, handOf
   const session = new Session({ ...facts, handOffMs });
   const localQueues = new LocalQueues(session);
   const leaseOn = (hold: Hold): Lease => new Lease(hold);
-  // Runs on every acquire, so it does as little as possible.
+  // Programs often call `mutex(name)` for each acquire, so this function does as little as possible.
   const mutexProtocolOf = (kind: string, name: string, lockOptions?: LockOptions): MutexProtocol => {
     checkName(name);
     const checked = lockOptions === undefined ? NO_OPTIONS : checkLockOptions(lockOptions);

@@ -40,7 +40,7 @@ export interface ClientEntry {
   readonly clientName: string | undefined;
   /** The version of the library. */
   readonly version: string | undefined;
-  /** The version of the protocol: keys, messages and owner ids. 0 for clients that are older than protocol versions. */
+  /** The version of the protocol: keys, messages and owner ids. 0 for clients that predate protocol versions. */
   readonly protocol: number | undefined;
   /** Server time in ms since 1970 when the client started. */
   readonly sinceAtMs: number | undefined;

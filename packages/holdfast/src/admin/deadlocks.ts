@@ -70,7 +70,7 @@ export interface FoundDeadlocks {
   readonly deadlocks: readonly Deadlock[];
   /** False if some locks were not read. Cycles that involve them are missing. */
   readonly isComplete: boolean;
-  /** The number of servers that have not replied. Cycles that involve their locks are missing. */
+  /** The number of servers that did not reply. Cycles that involve their locks are missing. */
   readonly unreachable: number;
 }
 
@@ -197,7 +197,7 @@ function waitsFor(lock: LockEntry): readonly Wait[] {
   if (!KINDS.includes(lock.kind) || lock.pause !== undefined) return [];
   const holders = lock.holders.flatMap((holder): Blocker[] => {
     const clientId = parseOwner(holder.owner)?.clientId;
-    // A client that is gone blocks others only until its lease ends.
+    // A client that is gone blocks others only until its lease ends, so ignore it.
     return clientId === undefined || holder.goneSinceAtMs !== undefined ? [] : [{ clientId, holder }];
   });
   return lock.waiters.flatMap((waiter): Wait[] => {
@@ -212,7 +212,7 @@ function excludes(holder: EntryHolder, waiter: EntryWaiter, { kind }: LockEntry)
   return kind !== "read-write-lock" || holder.mode === "exclusive" || waiter.mode === "exclusive";
 }
 
-/** Removes the waits that will end by themselves. Repeats until nothing changes, because then others may end too. */
+/** Removes the waits that will end by themselves. Repeats, because the end of one wait may let others end. */
 function stuckAmong(all: readonly Wait[]): readonly Wait[] {
   let waits = all;
   for (;;) {
@@ -231,7 +231,7 @@ function isStuck({ lock, waiter, blockers }: Wait, byClient: ByClient): boolean 
   return (lock.permits?.limit ?? 0) - kept < waiter.permits;
 }
 
-/** Returns the waits that might keep a client from releasing a hold: waits for other locks that began after it. */
+/** Returns the waits that might keep a client from releasing a hold: its later waits for other locks. */
 function nextOf({ clientId, holder }: Blocker, held: LockEntry, byClient: ByClient): readonly Wait[] {
   const { sinceAtMs } = holder;
   return (byClient.get(clientId) ?? []).filter(({ lock, waiter }) => {

@@ -112,14 +112,14 @@ export interface LockEntry {
   readonly conditions: readonly EntryCondition[];
   /** For an election that has a leader: the value and the term of the leader. */
   readonly leader: { readonly value: string; readonly term: number } | undefined;
-  /** For a latch that was set: its remaining count and its initial count. */
+  /** For a latch that has been set: its remaining count and its initial count. */
   readonly count: { readonly left: number; readonly initial: number } | undefined;
-  /** For a barrier that was used: its parties, its current generation, and why that generation broke, if it did. */
+  /** For a barrier that has been used: its parties, current generation, and why that generation broke, if it did. */
   readonly barrier:
     | { readonly parties: number | undefined; readonly generation: number; readonly broken: BreakReason | undefined }
     | undefined;
   /**
-   * Present if the lock cannot be read; then nothing else in this entry is known. Usually, one of its keys has a
+   * Present if the lock cannot be read. The rest of its state is then unknown. Usually, one of its keys has a
    * different Redis type than Holdfast expects, and the lock cannot be acquired until that key is removed. `keys` lists
    * the keys of the wrong type, or all candidates if it is unclear which key is wrong.
    */

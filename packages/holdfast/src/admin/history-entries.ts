@@ -7,8 +7,8 @@ import type { HistoryEvent, HistoryWord } from "./history.js";
  * The outcome of a hold or another event.
  *
  * - `held`: the hold continues
- * - `ending`: the server no longer has the hold, and its end is not recorded yet. A healthy holder records it within a
- *   second
+ * - `ending`: the server no longer has the hold, and its end is not recorded yet. A healthy holder records it within
+ *   the `everyMs` of its recorder, by default a second
  * - `released`, `lost`, `forced`, `skipped`, `paused`, `resumed`: as in `HistoryWord`
  * - `expired`: the lease ended, and its holder released it too late, or is gone and has recorded nothing
  */
@@ -53,7 +53,7 @@ export interface HistoryEntry {
    * Server time in ms since 1970 when the hold began. Undefined if there is no hold or its start is unknown.
    */
   readonly grantedAtMs: number | undefined;
-  /** The owner id of the hold, of the skipped run, or of the pause. */
+  /** The owner id of the hold or of the skipped run. Undefined for a pause and its end. */
   readonly owner: string | undefined;
   /** The fencing token of the hold. */
   readonly token: number | undefined;
@@ -67,7 +67,10 @@ export interface HistoryEntry {
   readonly label: string | undefined;
   /** How long the holder waited for the lock, in ms. */
   readonly waitedMs: number | undefined;
-  /** How long the lock was held, in ms. Undefined if it is still held, or if no event has recorded the duration. */
+  /**
+   * How long the lock was held, in ms. Undefined if it is still held, or if no event has recorded the duration. For
+   * `resumed`, the length of the pause.
+   */
   readonly heldMs: number | undefined;
   /** Why the hold ended, or why the event happened. */
   readonly reason: string | undefined;
@@ -190,7 +193,7 @@ function entryOf(group: readonly ReadEvent[], judge: (hold: OpenHold) => OpenOut
   const firstKnown = <Field extends keyof ReadEvent>(field: Field): ReadEvent[Field] | undefined =>
     byWeight.find((event) => event[field] !== undefined)?.[field];
   const [kind, token] = [granted?.kind ?? main.kind, firstKnown("token")];
-  // A pause has no holder. `by` names the operator who paused the lock.
+  // Omit the owner of a pause, because a pause has no holder. `by` names the operator who paused the lock.
   const owner = isDeed(main.what) ? undefined : firstKnown("owner");
   const heldMs = firstKnown("heldMs");
   const open = openHoldOf(group);

@@ -66,7 +66,7 @@ export interface HistoryEvent {
   readonly label?: string | undefined;
   /** The time from the call to the grant, in ms. */
   readonly waitedMs?: number | undefined;
-  /** The time from the grant to the end, in ms. */
+  /** The time from the grant to the end, in ms. For `resumed`, the length of the pause. */
   readonly heldMs?: number | undefined;
   /** Why it happened. At most 1,024 bytes. */
   readonly reason?: string | undefined;

@@ -181,9 +181,9 @@ async function entryWaiter(
   };
 }
 
-/** Maximum number of waiters of a lock whose arrival times are read. */
+/** Maximum number of waiters per lock for which to read arrival times. */
 const MOST_WAITERS = 100;
-/** A queue that a signal started has sequence numbers instead of times. All times are above this value. */
+/** No arrival time is below this value. Lower values are sequence numbers, used if a signal started the queue. */
 const FIRST_TIME_US = 1e15;
 
 /**

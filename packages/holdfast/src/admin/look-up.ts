@@ -1,4 +1,4 @@
-/** Finds the locks of all kinds that have one name. */
+/** Finds the locks of all kinds with a given name. */
 
 import { checkName } from "../core/keys.js";
 import type { Holdfast } from "../holdfast.js";

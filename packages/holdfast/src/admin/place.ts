@@ -19,9 +19,9 @@ export interface Place extends Internals {
   readonly timeoutMs: number;
 }
 
-/** Reads the records of the clients that a list names. */
+/** Reads the records of the clients that appear in a list. */
 export interface Identities extends RecordReader {
-  /** Returns whether an owner's client has no readable record, or has not written it for a minute. Never rejects. */
+  /** Returns whether an owner's client has no readable record, or has not written one for a minute. Never rejects. */
   isSilent(owner: string): Promise<boolean>;
   /** Returns when an owner's client last wrote its record. Undefined if it is alive or unknown. Never rejects. */
   goneSinceAtMs(owner: string): Promise<number | undefined>;

@@ -11,7 +11,7 @@ interface At {
   readonly timeoutMs: number;
 }
 
-/** Age at which a record is stale: three times the interval at which a client that holds or waits writes it. */
+/** Age at which a record is stale: three times the interval at which a client writes it while it holds or waits. */
 export const SILENT_MS = 60_000;
 
 /** What a client has written about itself. */
@@ -40,7 +40,7 @@ export const NO_RECORD: FullRecord = {
 };
 
 /**
- * Reads a client's record on all independent servers, and returns the latest one.
+ * Reads a client's record from every server, and returns the latest one.
  *
  * @throws StoreError  no server replied
  */

@@ -34,7 +34,7 @@ export interface ReadHistoryOptions {
   readonly name?: string | undefined;
   /** A glob pattern for names, with the syntax of SCAN. Use it instead of `name`. */
   readonly pattern?: string | undefined;
-  /** How far back to read, in ms, up to now. A whole number from 1 to 31,536,000,000, a year. @default a day */
+  /** How far back from now to read, in ms. A whole number from 1 to 31,536,000,000, a year. @default a day */
   readonly sinceMs?: number | undefined;
   /** Reads only entries with this outcome, or with any of these outcomes. @default all */
   readonly outcome?: HistoryOutcome | readonly HistoryOutcome[] | undefined;
@@ -167,7 +167,7 @@ async function expiredAmong(
   return new Set(over.flatMap(({ owner }, i) => (silent[i] ? [owner] : [])));
 }
 
-/** Reads events of one name, newest first, until there are enough. @throws StoreError */
+/** Reads events of one name, newest first, until `isEnough` returns true. @throws StoreError */
 async function eventsOf(
   place: Place,
   name: string,
@@ -189,7 +189,7 @@ async function eventsOf(
       now = Math.max(now, nowMs);
       for (let at = 0; at + 2 < words.length; at += 3) {
         const event = eventOf(name, Number(words[at + 1]), words[at + 2] ?? "");
-        // An event is added after it happened, so it may be older than the range of the stream that was read.
+        // An event is added some time after it happens, so it may be older than the range that was read.
         if (event !== undefined && event.atMs >= nowMs - sinceMs) events.push(event);
       }
       if (words.length < 3 * PAGE) return events;
@@ -204,7 +204,7 @@ async function eventsOf(
     const events = await from(place.session.store);
     return { events, nowMs: now, isComplete };
   }
-  // With several servers, each has only the events that were recorded while it was reachable.
+  // Each of several servers has only the events that were recorded while it was reachable, so read all of them.
   const all = await Promise.allSettled(place.stores.map(from));
   const read = all.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
   const [first] = all;

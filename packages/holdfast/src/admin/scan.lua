@@ -1,10 +1,10 @@
 --[[
   admin/scan: return one page of this server's keys that identify a lock or another record. Read-only.
 
-  SCAN runs in a script for two reasons: every store can run scripts on every server that has locks, and the script
-  filters out the many keys that do not identify a lock by themselves, such as token keys, on the server. In a cluster,
-  the same call goes to all masters, and each finds its own position among the cursors. A call ends when it has found
-  enough keys or has examined about 2,000, so it does not delay other clients for long.
+  SCAN runs in a script for two reasons: every store can run scripts on every server that has locks, and the server does
+  not have to send the many keys that do not identify a lock by themselves, such as token keys. In a cluster, the same
+  call goes to all masters, and each finds its own position among the cursors. A call ends when it has found enough keys
+  or has examined about 2,000, so it does not delay other clients for long.
 
   ARGV[1] match    pattern for SCAN
   ARGV[2] start    the part of each key before the kind
@@ -16,7 +16,7 @@
   ARGV[8] many     1 in a cluster, where each server has an id; 0 for a single server, whose id is "one"
   REPLY   {0, masters, words...}  page: number of masters, 0 if unknown; words has the id of this server, its next
                                   cursor ("end" if nothing is left), and the keys
-          1                       over: this server was already read completely
+          1                       over: this server has already been read completely
 ]]
 local match, start, kinds, text, free, want = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1', tonumber(ARGV[6])
 local cursors, many = ARGV[7], ARGV[8] == '1'

@@ -28,7 +28,7 @@ export interface Progress {
   readonly cursors: ReadonlyMap<string, string>;
   /** The number of servers that did not reply. Their keys are missing. */
   readonly unreachable: number;
-  /** Whether every server was scanned completely. */
+  /** Whether every server has been scanned completely. */
   readonly isOver: boolean;
 }
 
@@ -170,7 +170,7 @@ function escaped(text: string): string {
   return text.replace(/[\\*?[\]^]/g, "\\$&");
 }
 
-/** Returns the position as a URL-safe string. Undefined if every server was scanned completely. */
+/** Returns the position as a URL-safe string. Undefined if every server has been scanned completely. */
 export function cursorText({ cursors, unreachable, isOver }: Progress): string | undefined {
   if (isOver) return undefined;
   return Buffer.from(JSON.stringify([1, unreachable, Object.fromEntries(cursors)])).toString("base64url");

@@ -53,7 +53,7 @@ export interface Surveyed {
   readonly locks: readonly LockEntry[];
   /** False if the list ended early because it reached `most`. */
   readonly isComplete: boolean;
-  /** The number of servers that have not replied. Their locks are missing. */
+  /** The number of servers that did not reply. Their locks are missing. */
   readonly unreachable: number;
 }
 
@@ -81,7 +81,7 @@ interface Wish {
  * `surveyAll` merges the exceptions:
  *
  * - a mutex with waiters for conditions may appear once more for each such condition
- * - a paused lock with waiters, or an unreadable lock, may appear twice
+ * - a paused lock without a holder, or an unreadable lock, may appear twice
  *
  * A page costs a limited number of requests. Each of them occupies a server for a few milliseconds at most.
  *
@@ -170,7 +170,7 @@ function candidatesOf(rests: readonly string[], { glob, kinds }: Wish): Candidat
   return [...candidates.values()];
 }
 
-/** Inspects a lock. Returns undefined if the options exclude the lock, or if it is listed by another of its keys. */
+/** Inspects a lock. Returns undefined if the options exclude the lock, or if it is listed via another of its keys. */
 async function examine(
   place: Place,
   { whose, parts, conditions }: Candidate,
@@ -187,8 +187,8 @@ async function examine(
   // An unreadable lock may appear twice, because no key decides which page lists it. The `holder` filter does not apply
   // to it, because its holders are unknown.
   if (keys.length + wrong.length > 0) return withConditions(brokenEntry(whose, [...keys, ...wrong]), awaited);
-  // The keys of a lock may be on different pages. List the lock only on the page with its first key; without that key,
-  // with the key of its queue or pause; otherwise, with its token key.
+  // A lock's keys may be on different pages. List the lock only on the page with its first key. If that is missing, use
+  // the key of its queue or pause. If those are missing too, use its token key.
   const isListedHere =
     awaited.length > 0 ||
     parts.has("") ||

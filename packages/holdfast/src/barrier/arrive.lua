@@ -3,8 +3,8 @@
 
   This is one atomic step, so that each party is in exactly one generation, and a generation either passes for all or
   breaks for all. A repeated request from the same party gets the same reply while the end of its arrival is on record.
-  At least the last 10,000 such records are kept. An arrival has a lease. If a request finds that another party's lease
-  has expired, the generation breaks.
+  At least the last 10,000 such records are kept. An arrival has a lease. If a request finds an expired lease, the
+  generation breaks.
 
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
@@ -42,7 +42,7 @@ if ended > 0 then
     return broken(which)
   end
   if ended - which > 0.5 then
-    -- The party left before this request arrived. The generation is still open, and may pass without the party.
+    -- The party gave up, or was refused, before this request arrived. Its generation may pass without it.
     local time = redis.call('TIME')
     return {1, -1, time[1] * 1000000 + time[2]}
   end

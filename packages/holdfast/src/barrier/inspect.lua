@@ -4,7 +4,8 @@
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
   REPLY   {0, parties, generation, owners...}       gathering: owners have arrived; parties is 0 before the first use
-          {1, parties, generation, why, owners...}  broken: why as in barrier/arrive; owners is the party that broke it, if any
+          {1, parties, generation, why, owners...}  broken: why as in barrier/arrive; owners is the party that broke it,
+                                                    or empty if none did
 ]]
 local barrier = redis.call('HMGET', KEYS[1], 'parties', 'generation', 'broken', 'why', 'by')
 local generation = tonumber(barrier[2] or 1)

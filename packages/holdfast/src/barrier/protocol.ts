@@ -59,7 +59,7 @@ export interface BarrierProtocol extends InspectProtocol {
   arrival(mayWait: boolean, mustPoll: () => boolean, why: () => BreakReason): Arrival;
 }
 
-/** The reasons in the order of their codes in the scripts, which begin at 1. */
+/** The reasons, in the order of their codes in the scripts. The first code is 1. */
 const REASONS: readonly BreakReason[] = ["lease-ended", "timed-out", "aborted", "left", "reset"];
 /** Poll interval of a client that cannot receive messages. */
 const POLL_MS = 100;

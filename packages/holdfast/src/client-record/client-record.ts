@@ -119,8 +119,8 @@ function warnOfSharedId(clientId: string, [host = "", pid = ""]: readonly string
 }
 
 /**
- * Ignores a permanent failure, for example if the ACL user may not access the key. Such a server is asked again only
- * when the record is next written.
+ * Ignores a permanent failure, for example if the ACL user may not access the key. The check is repeated only when the
+ * record is next written.
  */
 function passed(error: unknown): undefined {
   if (!(error instanceof StoreError) || error.transient) throw error;

@@ -10,12 +10,12 @@ import { insist } from "../core/release.js";
 import type { Session } from "../core/session.js";
 import { type ConditionPlace, inspectionOf, signal, waitProtocol } from "./protocol.js";
 
-/** Maximum number of waiters that one request signals. While a script runs, the server serves no other client. */
+/** Maximum number of waiters that one request signals. It is limited because a script blocks all other clients. */
 const BATCH = 1_000;
 
 /**
  * The signal requests of one claim. They are sent one after the other, so that the server needs to store only the last
- * request number. Leases that share a claim continue its numbers.
+ * request number. Leases that share a claim continue its numbering.
  */
 interface Signals {
   lastRequest: number;
@@ -100,7 +100,7 @@ export class Condition {
       resolved.signal?.throwIfAborted();
     }
     if (!this.#session.canReceiveGrants(this.#place)) {
-      // A claim may join the queue only if its client can receive messages. If `listen` fails, the mutex is still held.
+      // Subscribe first: only a client that receives messages may queue. If this fails, the mutex is still held.
       await this.#session.listen(this.#place, commandTimeoutMs);
       lease.assertHeld();
       resolved.signal?.throwIfAborted();

@@ -48,7 +48,7 @@ export interface ConditionWait extends WaitProtocol {
   granted(): void;
 }
 
-/** Creates the protocol of one wait by the holder `held`. After the signal, the claim requests the mutex instead. */
+/** Creates the protocol of one wait by the holder `held`. After the signal, the claim requests the mutex. */
 export function waitProtocol(
   session: Pick<Session, "runtime" | "commandReconnects">,
   place: ConditionPlace,
@@ -91,7 +91,7 @@ export function waitProtocol(
     // Both methods are bound to the mutex protocol, because they read its keys.
     confirm: mutex.confirm?.bind(mutex),
     confirmHandOff: mutex.confirmHandOff?.bind(mutex),
-    // A short hold before the wait does not mean that the hold after it will be short too.
+    // True, because a short hold before the wait does not mean that the hold after it will be short too.
     confirmsFirst: true,
 
     granted() {
@@ -103,7 +103,7 @@ export function waitProtocol(
       const reconnects = session.commandReconnects;
       let reply = await ask(claim.owner, timeoutMs);
       if (!("restMs" in reply) && !mayHaveEntered && reconnects !== session.commandReconnects) {
-        // The client may have sent the request twice. Then the first copy has released the mutex.
+        // If the client sent the request twice, the first copy may have released the mutex. Ask again to find out.
         mayHaveEntered = true;
         reply = await ask(claim.owner, timeoutMs);
       }

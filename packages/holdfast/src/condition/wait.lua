@@ -43,7 +43,7 @@ if holds(from, token) then
 end
 
 if redis.call('ZSCORE', KEYS[6], owner) then
-  -- Waiters ask again every few seconds, so a queue without requests belongs to processes that are gone.
+  -- Waiters ask again every few seconds. If none does for 60 s, their processes are gone, so the queue may expire.
   redis.call('PEXPIRE', KEYS[6], 60000)
   return {0, -1, now}
 end

@@ -70,7 +70,7 @@ async function acquireAlone<Held extends Lease>(
 function holdAlone(session: Session, protocol: LockProtocol, options: ResolvedOptions): Promise<Hold | TimedOut> {
   const ask = (): Promise<Hold | TimedOut> =>
     waitForGrant(session, protocol, options, (granted) => hold(session, protocol, granted, options));
-  // First release the lock's retained claim if it is idle. Otherwise, that claim would make this call fail.
+  // First release the lock's retained claim if it is idle, because that claim would make this call wait or fail.
   return session.retained?.get(protocol.key)?.end().then(ask) ?? ask();
 }
 

@@ -32,7 +32,7 @@ export function isCrowd(size: number, block: number): boolean {
 }
 
 /**
- * After this time, in ms, a batch stops so that other processes get a turn. A hand-over takes about 1% of this time.
+ * Time in ms after which a batch stops so that other processes get a turn. A hand-over adds only about 1% to it.
  */
 const BATCH_MS = 20;
 
@@ -133,7 +133,7 @@ export class Batch implements SharedClaim, Unconfirmed {
   }
 
   /**
-   * Whether the batch may serve another caller: no holder requested a longer lease, the batch's time is not up, and
+   * Whether the batch may serve another caller: no holder has requested a longer lease, the batch's time is not up, and
    * more than half of the lease is left.
    */
   #mayGoOn(longestMs: number, at: Moment): boolean {
@@ -180,7 +180,7 @@ export interface CallerEnds {
   readonly failed: (error: unknown) => void;
 }
 
-/** One call of `acquire` in a local queue. */
+/** One call to `acquire` in a local queue. */
 export class Caller {
   readonly protocol: LockProtocol;
   readonly options: ResolvedOptions;

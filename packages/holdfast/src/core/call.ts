@@ -130,15 +130,15 @@ function decodeList(
   return outcome;
 }
 
-/** Whether a value is a number or an integer as a string, which some client libraries return. */
+/** Whether a value is a number, or a string that contains an integer, as some client libraries return. */
 function isNumber(value: string | number | null | undefined): boolean {
   return typeof value === "number" ? Number.isFinite(value) : typeof value === "string" && /^-?\d+$/.test(value);
 }
 
 /**
  * If no request gets a reply for this many ms, the window stops counting the running requests and sends more, but only
- * for locks without a running request. Otherwise a silent server, or a silent node of a cluster, would delay all
- * waiting requests by one timeout after another.
+ * for locks without a running request. If it kept waiting, a silent server or a silent node of a cluster would delay
+ * all waiting requests by one timeout after another.
  */
 const SILENCE_MS = 25;
 
@@ -175,8 +175,8 @@ export class RequestWindow {
    * Sends the request now, or as soon as enough earlier requests have been answered.
    *
    * @param lock  the lock that the request is about
-   * @throws the error of the request. If an earlier request about the same lock fails with a transient StoreError, the
-   *         requests that still wait here are not sent and get the same error, because thousands of timeouts in a row
+   * @throws the error of the request. If an earlier request for the same lock fails with a transient StoreError while
+   *         this request still waits, it is not sent and gets the same error, because thousands of timeouts in a row
    *         would take minutes
    */
   send<Reply>(lock: string, request: () => Promise<Reply>): Promise<Reply> {

@@ -23,7 +23,7 @@ export interface HeldLease {
 export interface CloseOptions {
   /**
    * How long to wait for work that runs under a lease. With this option, no lease is released while its work runs.
-   * Choose a time that is over before the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases are
+   * Choose a time that ends before the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases are
    * released immediately, even while their work runs.
    */
   readonly graceMs?: number | undefined;
@@ -59,7 +59,7 @@ export interface Closable {
   held?(): readonly HeldLease[];
   /** Asks the holder to end its work and its lease. When the lease is over, resolves to how it ended. Never rejects. */
   finish?(): Promise<Settled>;
-  /** Called when a close stops waiting for the holder's work. The holder keeps its lease until the lease expires. */
+  /** Called when a close stops waiting for the holder's work. The lease is not released but left to expire. */
   leaveToExpire?(): void;
   /** Resolves to whether `close` has released the lease; undefined before `close`. */
   readonly givenBack?: Promise<boolean> | undefined;
@@ -84,7 +84,7 @@ export async function settle(
   graceMs: number,
   cut: (end: () => void) => void,
 ): Promise<CloseOutcome> {
-  // End waits first, because a holder that is asked to end may be acquiring another lock.
+  // End waits first: a holder that is waiting for another lock can end its work only once that wait has ended.
   for (const occupant of occupants) if (occupant.held === undefined && occupant.waits !== false) void occupant.close();
   const holders = occupants.flatMap((occupant) => {
     const [lease] = occupant.held?.() ?? [];

@@ -256,7 +256,7 @@ export function mismatchMessage(
     permits === undefined
       ? `this process declares ${declared}`
       : `${permits} were requested (this process declares ${declared})`;
-  return `${quote(lockName)} has ${capacity} ${counted}, but ${wanted}; nothing was done. Use one number everywhere, or call ${counted === "permits" ? "resize" : "reset"}().`;
+  return `${quote(lockName)} has ${capacity} ${counted}, but ${wanted}; nothing was done. Use the same number everywhere, or call ${counted === "permits" ? "resize" : "reset"}().`;
 }
 
 /** Message for a server that may evict locks: its setting, the consequence, and the remedy. */
@@ -361,7 +361,7 @@ function reasonOf(error: unknown): unknown {
 
 /** Quotes and escapes a name, because names come from data and must not break a log line. */
 export function quote(text: string): string {
-  // JSON does not escape U+2028, U+2029, DEL and the C1 controls, and some log viewers break lines at them.
+  // `JSON.stringify` does not escape U+2028, U+2029, DEL or the C1 controls, but some log viewers break lines at them.
   return JSON.stringify(text).replace(
     /[\u007f-\u009f\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,

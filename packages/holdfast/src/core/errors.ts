@@ -222,8 +222,8 @@ export class BrokenBarrierError extends LockError {
 }
 
 /**
- * This process declares a number of permits or parties that differs from the stored number. The call holds nothing and
- * has no place in the queue.
+ * This process declares a number of permits or parties that differs from the stored number. Nothing is held and nothing
+ * is queued.
  *
  * If `permits` is undefined, this process was configured with a number that was never in effect. Otherwise, it
  * requested more permits than exist, because the number was reduced. Configure all processes with the same number, or
@@ -293,7 +293,7 @@ export class StoreError extends LockError {
 /**
  * No majority of the independent servers replied in time, or the replies did not decide the outcome. Grants of
  * individual servers are released. On servers that cannot be reached, they expire after at most `leaseMs`. `inspect`
- * also throws this error if a majority replied but whether the lock is held depends on the other servers.
+ * also throws this error if a majority replied, but it depends on the other servers whether the lock is held.
  */
 export class QuorumError extends StoreError {
   override readonly name: string = "QuorumError";
@@ -402,7 +402,7 @@ export class ClosedError extends LockError {
   readonly code = "ERR_LOCK_CLOSED";
 
   constructor(lockName: string) {
-    super(lockName, `This Holdfast was closed, so the call for ${quote(lockName)} was rejected and holds nothing.`);
+    super(lockName, `This Holdfast was closed, so the call for ${quote(lockName)} was rejected and acquired nothing.`);
   }
 }
 

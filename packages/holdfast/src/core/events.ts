@@ -24,9 +24,9 @@ import type { Moment } from "./time.js";
 // | `holdfast:pause` | this process pauses a lock, or changes the end of a pause |
 // | `holdfast:resume` | this process ends a pause |
 // | `holdfast:inbox` | messages from the server stop reaching this process, or reach it again |
-// | `tracing:holdfast:once:…` | a call of `once` starts and ends; see packages/recipes/src/tracing.ts |
+// | `tracing:holdfast:once:…` | a call to `once` starts and ends; see packages/recipes/src/tracing.ts |
 // | `tracing:holdfast:lead:…` | a term of `lead` starts and ends; see packages/recipes/src/tracing.ts |
-// | `tracing:holdfast:cache:…` | a call of a cache's `get` starts and ends; see packages/recipes/src/tracing.ts |
+// | `tracing:holdfast:cache:…` | a call to a cache's `get` starts and ends; see packages/recipes/src/tracing.ts |
 // | `holdfast:idempotency` | a request with an `Idempotency-Key` has a response; see packages/http/src/events.ts |
 //
 // Lock names are application data. Used as metric labels, they can create an unlimited number of time series.
@@ -212,7 +212,7 @@ export interface InboxEvent {
   readonly connection: string;
   /** `deaf`: an echo did not arrive, so waiters poll and keep their places. `hears`: messages arrive again. */
   readonly state: "deaf" | "hears";
-  /** With `hears`: how long no messages arrived, in ms. With `deaf`: 0. */
+  /** With `hears`: how long the connection was deaf, in ms. With `deaf`: 0. */
   readonly deafMs: number;
 }
 

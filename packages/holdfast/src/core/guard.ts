@@ -56,7 +56,7 @@ class ServerQuestion {
     return this.ask();
   }
 
-  /** Called after a reconnect: all answers are discarded. */
+  /** Called after a reconnect. A positive answer no longer counts; a refusal stays until the next answer. */
   serverMayHaveChanged(): void {
     this.isOpen = false;
     this.#openedAtMs = -Infinity;
@@ -94,10 +94,11 @@ class ServerQuestion {
  * Refuses acquire requests to a server that must not be used, such as a server that may evict locks.
  *
  * Invariants:
- * - A question is sent together with the first request, never before it, so that an acquire takes one round trip.
+ * - An acquire sends open questions together with its request, not before it, so that it takes one round trip.
  * - After a positive answer the guard costs nothing.
  * - If a question gets no answer, the last answer stays in effect.
- * - Each acquire asks a refused server again, so that clients need no restart after the server is fixed.
+ * - Before its request, each acquire asks a refused server again, so that clients need no restart after the server is
+ *   fixed.
  */
 export class Guard {
   readonly #asked: readonly ServerQuestion[];

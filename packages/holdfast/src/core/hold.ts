@@ -23,14 +23,14 @@ import type { Moment } from "./time.js";
 /** The facts about a hold, apart from its grant. */
 export interface HoldFacts {
   readonly token: number;
-  /** Earliest moment at which the server can have begun the lease. */
+  /** Earliest moment at which the server could have begun the lease. */
   readonly setAt: Moment;
   /** See `Granted.provisionalMs`. */
   readonly provisionalMs?: number | undefined;
   /** See `Granted.isHandedOver`. */
   readonly isHandedOver?: boolean | undefined;
   readonly options: HoldOptions;
-  /** Returns whether a request of the claim may still be under way. Its effect must be undone when it arrives. */
+  /** Returns whether a request of the claim may still be under way. If so, its effect must be undone on arrival. */
   readonly mayStillRun: () => boolean;
   /** The claim, if it serves other callers after this lease. */
   readonly sharedClaim?: SharedClaim | undefined;
@@ -57,7 +57,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   #forced: Forced | undefined;
   /** Set by `close`, which releases the lock itself. Resolves to whether the server replied to that release. */
   #givenBack: Promise<boolean> | undefined;
-  /** Set by `finish`. Its argument says how the hold ended. */
+  /** Set by `finish`. Called with how the hold ended. */
   #onSettled: ((how: Settled) => void) | undefined;
   #grant: Grant;
   readonly #renewer: Renewer;
@@ -155,7 +155,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
 
   onLost(listener: LossListener): void {
     if (this.#lost !== undefined) listener(this.#lost, this.#forced);
-    // Most holds have one listener. Adding it to an empty array would reserve memory for more.
+    // Most holds have one listener, so create the array with it. Adding it to an empty array would reserve more memory.
     else if (this.#lossListeners === undefined) this.#lossListeners = [listener];
     else this.#lossListeners.push(listener);
   }
@@ -220,7 +220,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
 
   /**
    * Undoes the effects of requests of the claim that may still be under way. Call this only after a script has undone
-   * the hold. Then no caller uses a grant that such a request causes.
+   * the hold, because until then a caller may use a grant that such a request causes.
    */
   undoLateRequests(): void {
     if (!this.#isUnclear()) return;
@@ -283,7 +283,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
       protocol: this.#protocol,
       grant: this.#grant,
       claim: this.#claimAsExtended(),
-      // A lock that was contended before is released by the script, which hands it to a waiter in one step.
+      // If the lock has been contended, release it with the script, which hands it to a waiter in the same step.
       isPlain:
         this.#mayStillRun === NOTHING_RUNS && !this.#isHandedOver && !this.#session.shortHolds.has(this.#protocol.key),
       mayStillRun: () => this.#isUnclear(),
@@ -327,8 +327,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   listening(): void {
-    // If the lock was force-released before the subscription, the message was missed. That can happen even if the hold
-    // began less than a millisecond ago.
+    // The lock may have been force-released before the subscription, even if the hold is less than a millisecond old.
+    // The message was then missed, so renew to find out.
     if (this.heldMs() > 0) this.#renewer.renewNow("inbox");
   }
 
@@ -434,13 +434,13 @@ export interface SharedClaim {
   /**
    * Called when the server asks this process to release the lock soon, because another claim waits for it.
    *
-   * @returns true if the message shows that the claim still holds the lock, so that the hold need not check
+   * @returns true if the message shows that the claim still holds the lock, so the hold need not check
    */
   recalled?(): boolean;
 
   /**
-   * Called when the claim was released, lost, or handed over to another process. Callers that still wait for it need
-   * another claim.
+   * Called when the claim has been released, lost, or handed over to another process. Callers that still wait for it
+   * need another claim.
    */
   over(): void;
 }

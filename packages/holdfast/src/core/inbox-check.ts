@@ -1,6 +1,5 @@
 /**
- * Sends echoes over the subscriber connection to check whether the connections of a client still work, and handles
- * reconnects.
+ * Sends echoes to check whether the subscriber connections of a client still deliver messages, and handles reconnects.
  */
 import { StoreError } from "./errors.js";
 import { channels, type InboxEvent } from "./events.js";
@@ -46,7 +45,7 @@ export interface Listening {
 export interface Target {
   readonly inbox: Inbox;
   readonly channel: string;
-  /** Whether the server that runs the script can count the subscribers of the channel. */
+  /** Whether the server that sends the echoes can count the subscribers of the channel. */
   readonly isCounted: boolean;
 }
 
@@ -68,7 +67,7 @@ interface CheckFacts {
   readonly clientId: string;
   /** Timeout for one script call, and for one replacement of the connection, in ms. */
   readonly commandTimeoutMs: number;
-  /** Returns a number for an echo. No claim has that number, so no claim gets a hint that the server sends for it. */
+  /** Returns a number for an echo. No claim has that number, so a hint that carries it reaches no claim. */
   readonly newNumber: () => number;
 }
 
@@ -206,7 +205,7 @@ export class InboxCheck {
     this.#hasWarned = false;
   }
 
-  /** @param refusal  the error reply of a server that refuses to send or count; a new connection would not help then */
+  /** @param refusal  the error reply, if the server refuses to send or count; a new connection would not change that */
   #failed(refusal?: StoreError): void {
     this.#endTrial();
     if (this.#deafSince === undefined) {
@@ -226,7 +225,7 @@ export class InboxCheck {
     this.#reopenableAtMs = nowMs + REOPEN_EVERY_MS * (1 + runtime.random() / 3);
     reopening.then(
       () => {
-        // In a cluster the new connection may lead to another server. That connection has its own check.
+        // A connection to another server, which is possible in a cluster, has its own check. So this check has passed.
         if (inbox.connection === undefined || inbox.connection === this.#connection) this.#check();
         else this.#passed();
       },

@@ -134,7 +134,7 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
     this.#onStray = onStray;
   }
 
-  /** Whether the server can send messages to this client. A claim may join a queue only then. */
+  /** Whether the server can send messages to this client. Claims may join a queue only if it can. */
   get isOpen(): boolean {
     return this.#inbox !== undefined;
   }
@@ -145,8 +145,8 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
   }
 
   /**
-   * True if this client cannot subscribe now, or never can. Kinds that serve only waiters with a counted subscriber
-   * must serve this client anyway.
+   * True if this client cannot subscribe, temporarily or permanently. Kinds that otherwise serve only waiters with a
+   * counted subscriber must serve this client too.
    */
   get isDeaf(): boolean {
     return this.unsupported || (this.#isForbidden && this.#inbox === undefined);
@@ -248,7 +248,7 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
 
 /**
  * How long an unused slot inbox stays open, in ms. This is longer than the time between two re-checks, but short enough
- * to keep a long-lived process from accumulating an inbox for each name that it ever used.
+ * to keep a long-lived process from accumulating an inbox for each name that it has ever used.
  */
 const KEEP_MS = 30_000;
 
@@ -265,7 +265,7 @@ interface SlotInbox {
  *
  * The server of a slot counts only its own subscribers, and treats a waiter without a subscriber as gone. An inbox
  * opens when it is first needed, and closes when it has not been used for `KEEP_MS`. Waiters re-check every few
- * seconds, and each re-check uses their inbox.
+ * seconds, and each re-check uses their inbox, so it stays open while they wait.
  *
  * The name of an inbox is the prefix of its channel; the client id follows the prefix.
  */

@@ -25,8 +25,8 @@ export interface LockKeys {
 /**
  * Returns the keys of the lock `name`, for example `hf:mutex:{order:42}`.
  *
- * A name that begins with `}` would make an empty tag, and a cluster would hash the whole key. So such a name gets the
- * prefix `%`. A name that begins with `%` gets the prefix too, so that two names never have the same key.
+ * A name that begins with `}` would make an empty tag, so a cluster would hash whole keys, into different slots. Such a
+ * name gets the prefix `%`. A name that begins with `%` gets it too, so that two names never have the same key.
  */
 export function lockKeys(prefix: string, kind: string, name: string): LockKeys {
   const escaped = name.startsWith("}") || name.startsWith("%") ? `%${name}` : name;
@@ -135,7 +135,7 @@ function checkText(option: string, value: unknown, minBytes: number, maxBytes: n
       `${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got ${bytes}${bytes === value.length && value.length > maxBytes ? " or more" : ""}`,
     );
   }
-  // `Buffer` encodes every lone surrogate as the same three bytes, so two different names could be the same lock.
+  // `Buffer` encodes every lone surrogate as the same three bytes, so two different names could get the same key.
   if (/\p{Surrogate}/u.test(value)) {
     throw new RangeError(
       `${option} must be well-formed Unicode; got ${quote(value)}, which contains half of a surrogate pair`,

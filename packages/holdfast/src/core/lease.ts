@@ -8,11 +8,11 @@ import { checkLeaseMs } from "./options.js";
 import type { Grant, LockProtocol, NotHeld } from "./protocol.js";
 import type { Validity } from "./time.js";
 
-/** How a release ended: the lease was released in time, or it had expired but no one else was granted the lock. */
+/** How a release ended: the lease was released in time, or it had expired but no one else had been granted the lock. */
 export type ReleaseOutcome = "released" | "expired-unclaimed";
 
 /**
- * A lock held for a limited time. Extend and release the lock with the methods of this object.
+ * A lock held for a limited time. The methods of this object extend the lease and release the lock.
  *
  * When the work is done, call `release` or dispose the lease. Until then, Holdfast renews it for as long as the process
  * runs, unless `renew` is false. If the process crashes, the server ends the lease after `leaseMs`.
@@ -67,7 +67,7 @@ export class Lease implements AsyncDisposable {
    * Unless the lock was force-released or the server lost the lease, the signal aborts before the server can grant the
    * lock to someone else.
    *
-   * If this process was paused, the signal cannot abort until the process resumes. If the host was suspended or its
+   * If this process is paused, the signal cannot abort until the process resumes. If the host was suspended or its
    * wall clock was set forward, the signal aborts at most 1 s after the process resumes, plus any timer delay.
    * `assertHeld` and `validForMs` are correct immediately. If the lease has expired, calling either of them aborts the
    * signal.
@@ -115,18 +115,18 @@ export class Lease implements AsyncDisposable {
     this.assertHeld();
     const outcome = await this.#holding.extend(leaseMs);
     if (outcome !== "extended") throw this.#lost ?? this.#error(this.#over ?? "expired");
-    // The lease may have ended in this process while the reply was on its way. The holder was notified of the loss, so
-    // the lease stays lost.
+    // The lease may have ended in this process while the reply was on its way. If so, the holder has been notified of
+    // the loss, so the lease stays lost.
     this.assertHeld();
   }
 
   /**
-   * Releases the lock and grants it to the next waiter, if any. A second call returns the outcome of the first. If
-   * another caller in this process shares the claim and takes over, no request is sent. The outcome then means only
-   * that this process still considered the lease valid.
+   * Releases the lock, and grants it to the next waiter if there is one. A second call returns the outcome of the
+   * first. If another caller in this process shares the claim and takes over, no request is sent. The outcome then
+   * means only that this process still considered the lease valid.
    *
-   * @returns `"released"`; or `"expired-unclaimed"` if the lease was over but the lock has not been granted to anyone
-   *          since, so no harm was done
+   * @returns `"released"`; or `"expired-unclaimed"` if the lease was over but the lock had not been granted to anyone
+   *          else, so no harm was done
    * @throws LeaseLostError  the lease was over; the work may have overlapped with another holder's
    * @throws StoreError      the outcome is unknown; the lease expires after `leaseMs` at the latest
    */

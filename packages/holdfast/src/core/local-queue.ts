@@ -92,7 +92,7 @@ export class LocalQueue {
   readonly #throughPause: boolean;
   /** Callers that are not in a batch, in the order in which they will be served. */
   #waiting: Caller[] = [];
-  /** Callers that joined the claim of a paused lock. They stay here until it is known whether it is still paused. */
+  /** Callers that joined the claim of a paused lock, until a reply shows whether the lock is still paused. */
   readonly #newcomers: Caller[] = [];
   #waiter: Waiter | undefined;
   /**
@@ -177,7 +177,7 @@ export class LocalQueue {
   /**
    * Creates a claim and its waiter for all waiting callers. If that fails, rejects these callers and returns undefined.
    *
-   * @param keepsPlace  whether the callers were already waiting; if so, a pause does not refuse them
+   * @param keepsPlace  whether the callers were already waiting; if so, they wait even if the lock is paused
    */
   #newWaiter(asker: Caller, keepsPlace = false): Waiter | undefined {
     const { protocol, options } = asker;

@@ -1,4 +1,4 @@
-/** The methods that all held locks share. Each kind adds its own methods and its own protocol. */
+/** The methods that all locks with leases share. Each kind adds its own methods and its own protocol. */
 import { acquire, type MakeLease, run, tryAcquire } from "./acquire.js";
 import { unknownOutcome } from "./errors.js";
 import { channels, type ForcedEvent } from "./events.js";
@@ -177,7 +177,7 @@ export class Lock<Held extends Lease = Lease> {
     const isReleased = await this.protocol.forceRelease(whom, this.session.commandTimeoutMs);
     if (!isReleased && reconnects !== this.session.commandReconnects) {
       // After a reconnect, the client may have sent the request twice. In that case, this may be the reply to the
-      // second copy.
+      // second copy, and the first copy may have released the lock.
       throw unknownOutcome(this.name, "the connection was lost, and an earlier copy of the request may have run");
     }
     if (isReleased && channels.forced.hasSubscribers) {

@@ -51,9 +51,10 @@ export interface AcquireOptions extends TryAcquireOptions {
    * The order in which callers are served. For mutexes and reentrant mutexes only; all other kinds are strict.
    *
    * - `"strict"`: first come, first served across all processes
-   * - `"cohort"`: callers of one process with the same `leaseMs` and `label` share one place in the queue. When their
-   *   turn comes, they hold the lock one after the other without round trips. A turn serves at most 32 callers, or 128
-   *   if many are waiting, and lasts at most 20 ms. Then the next process is served. This is faster under load.
+   * - `"cohort"`: callers of one process with the same `leaseMs`, `label` and `throughPause` share one place in the
+   *   queue. When their turn comes, they hold the lock one after the other without round trips. A turn serves at most
+   *   32 callers, or 128 if many are waiting, and starts no further hold after 20 ms. Then the next process is served.
+   *   This is faster under load.
    *
    * In both modes, every waiter in the queue is served eventually. A client that cannot subscribe has no place in the
    * queue, and may wait indefinitely for a busy lock.

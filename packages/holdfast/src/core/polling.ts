@@ -6,7 +6,7 @@ import { asUncertain, StoreError } from "./errors.js";
 import type { Runtime, Timer } from "./runtime.js";
 
 /**
- * Shortest timeout of a call, in ms, even if the deadline is nearer. A shorter timeout would fail on any small delay.
+ * Shortest timeout of a call, in ms, even if the deadline is nearer. A shorter timeout would expire on any small delay.
  */
 export const SHORTEST_CALL_MS = 200;
 

@@ -140,12 +140,12 @@ export interface WaitProtocol extends InspectProtocol {
   readonly confirm?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
 
   /**
-   * Confirms a grant that came by message. Without the confirmation, the grant lasts only for `Claim.handOffMs`. Absent
+   * Confirms a grant sent by message. Without the confirmation, the grant lasts only for `Claim.handOffMs`. Absent
    * for kinds that are never granted by message.
    */
   readonly confirmHandOff?: ((granted: Grant, timeoutMs: number) => Promise<"extended" | NotHeld>) | undefined;
 
-  /** True if a grant that came by message is confirmed before the caller gets it, even if the last hold was short. */
+  /** True if a grant sent by message is confirmed before the caller gets it, even if the last hold was short. */
   readonly confirmsFirst?: true | undefined;
 
   /** Removes the claim from the queue. If it was granted in the meantime, passes the grant on. */
@@ -232,7 +232,7 @@ export interface ForcedRelease {
   readonly owner?: string | undefined;
   /** Fencing token of the hold. */
   readonly token?: number | undefined;
-  /** End of the message to the holder, as returned by `forcedNote` in `core/inbox.ts`. Absent or empty for none. */
+  /** Suffix of the message to the holder, as returned by `forcedNote` in `core/inbox.ts`. Absent or empty for none. */
   readonly note?: string | undefined;
 }
 
@@ -358,7 +358,7 @@ export function pauseOf(text: string): Pick<State, "pause"> {
   return pause === undefined ? {} : { pause };
 }
 
-/** Returns the pause in a state, unless it has ended by this process's wall clock. */
+/** Returns the pause in a state, unless it has ended according to this process's wall clock. */
 export function standingPause({ runtime }: { readonly runtime: Runtime }, state: State | undefined): Pause | undefined {
   const pause = state?.pause;
   return (pause?.untilAtMs ?? Infinity) > runtime.wallMs() ? pause : undefined;
@@ -372,7 +372,7 @@ export interface Granted extends Grant {
   readonly setAt: Moment;
   /** How long the lease lasts unless it is confirmed, in ms; undefined if it lasts for the full `claim.leaseMs`. */
   readonly provisionalMs?: number | undefined;
-  /** Whether the grant came by message, which means that the lock was contended. */
+  /** Whether the grant was sent by message, which means that the lock was contended. */
   readonly isHandedOver?: boolean | undefined;
   /** Time from the call to the grant, in ms. */
   readonly waitedMs: number;

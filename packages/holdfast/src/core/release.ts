@@ -18,8 +18,8 @@ export interface Given {
   /** The claim, with the longest lease that it ever had. */
   readonly claim: Claim;
   /**
-   * Whether the lock was not contended before, and the claim was granted by the reply to its only request. If so, no
-   * copy of that request can grant the claim again.
+   * True if the lock has not been contended, and the claim was granted in the reply to its only request. In that case,
+   * no copy of that request can grant the claim again.
    */
   readonly isPlain: boolean;
   /**
@@ -58,7 +58,7 @@ export async function giveBack({
     return await insist(session, async (isRetry) => {
       const sentAtMs = runtime.monotonicMs();
       if (releaseFree !== undefined) {
-        // A second request may follow, so `close` must not end before it.
+        // A second request may follow, so `close` must wait for both.
         session.inBackground(new Promise<void>((resolve) => (settle = resolve)));
         const sent = releaseFree(grant, commandTimeoutMs);
         releaseFree = undefined;
@@ -76,7 +76,7 @@ export async function giveBack({
         isPutBack = true;
         ended = await protocol.release(grant, commandTimeoutMs);
       }
-      // A request that arrives later would acquire the lock for no caller.
+      // A request that arrives later would acquire the lock for no caller, so a cleanup must undo it.
       if (mayStillRun()) void cleanUp(session, protocol, claim, true);
       mayHaveRun ||= reconnects !== session.commandReconnects;
       return mayHaveRun && ended !== "forgotten" ? "released" : ended;
@@ -103,9 +103,9 @@ async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
 }
 
 /**
- * Releases a lease that has expired by this process's clocks. Other claims may have been granted since, and a late copy
- * of a request of this claim may even have acquired the lock again. Only the token shows whether that happened. So this
- * function extends the lease, which compares the token, and then cleans up.
+ * Releases a lease that has expired according to this process's clocks. Other claims may have been granted since, and a
+ * late copy of a request of this claim may even have acquired the lock again. Only the token shows whether that
+ * happened. So this function extends the lease, which compares the token, and then cleans up.
  *
  * @throws StoreError  no reply in time, or the server refused
  */
@@ -115,7 +115,7 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
     const outcome = await insist(session, () => protocol.extend(grant, grant.claim.leaseMs, commandTimeoutMs));
     return outcome === "extended" ? "released" : outcome;
   } finally {
-    // No caller uses a hold that the server may still have for this claim.
+    // The server may still have a hold for this claim. No caller uses it, so it must end.
     await cleanUp(session, protocol, claim, mayStillRun());
   }
 }
@@ -123,10 +123,10 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
 // --- Cleanup: ends a claim for good, even if it is unknown what the server has done for it.
 //
 // A request whose reply was lost may still be on its way, and may queue or acquire when it arrives. So while such a
-// request may exist, the cleanup repeats `leave`. Once the server has replied, it does so for the length of the lease,
-// but for at most a minute. If the server never replies, or if a place can block others without its client
-// (`keepsPlaces`), it does so for the length of the lease, but for at least a minute. If a place in the queue remains
-// after that and is granted, the session passes the grant on (`Session.remember`).
+// request may exist, the cleanup repeats `leave`. Once the server has replied, the cleanup stops after the length of
+// the lease or a minute, whichever is shorter. If the server never replies, or if a place can block others without its
+// client (`keepsPlaces`), the cleanup stops after the longer of the two. If a place in the queue remains after that and
+// is granted, the session passes the grant on (`Session.remember`).
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
@@ -228,7 +228,7 @@ class Cleanup implements Occupant {
     if (this.#isOver) return;
     const passedMs = this.#session.runtime.monotonicMs() - this.#startedAtMs;
     const { leaseMs } = this.#claim;
-    // Without any reply, the claim may still be in the queue, and a place in the queue does not expire with the lease.
+    // Without any reply, the claim may have a place in the queue, which outlasts the lease. Go on for a minute or more.
     const isSettled = this.#isAnswered || this.#isHopeless;
     const enoughMs =
       isSettled && this.#protocol.keepsPlaces !== true

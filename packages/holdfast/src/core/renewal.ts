@@ -30,7 +30,7 @@ export class RenewalSchedule {
   #isUnderWay = false;
   /**
    * Whether a renewal was requested while another was under way. The server may have answered the earlier one
-   * before the reason for the later one arose.
+   * before the reason for the later one arose, so the later one must still be sent.
    */
   #isDueAgain = false;
 
@@ -235,7 +235,7 @@ export class BulkRenewal {
     const sentAt = now(this.#runtime);
     try {
       const refused = new Set(await renewAll(needed, answerInMs(Math.min(...lengthsMs), this.#timeoutMs)));
-      // The clocks are read once, and leases of one length share one object. That saves a tenth of the cost per lease.
+      // Read the clocks once, and use one object for leases of equal length. That saves a tenth of the cost per lease.
       const at = now(this.#runtime);
       const untilOf = new Map<number, Moment>();
       needed.forEach((lease, place) => {
@@ -247,7 +247,7 @@ export class BulkRenewal {
       });
     } catch (error) {
       this.#isRefused ||= !(error instanceof StoreError) || !error.transient;
-      // Bulk requests for the waiting leases would fail with the same error, perhaps only after a timeout.
+      // Further bulk requests would fail in the same way, perhaps only after a timeout. So renew each lease separately.
       const rest = this.#waiting.splice(0);
       for (const batch of [leases, ...rest.map((each) => each.leases)]) for (const lease of batch) lease.open();
     }

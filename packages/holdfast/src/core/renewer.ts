@@ -137,8 +137,8 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
       this.#kept.validForMs();
       return;
     }
-    // A timer that should have fired before the last check is lost: a test may fake timers and then restore the real
-    // ones.
+    // If the timer should have fired before the last check, it is lost: a test may fake timers and then restore the
+    // real ones.
     if (this.#timer !== undefined && at.monotonicMs <= this.#timerDueAtMs + CHECK_MS) return;
     const endsInMs = Math.min(leftMs, this.#options.maxHoldMs - this.validity.heldMs(at.monotonicMs)) - NEAR_MS;
     const dueInMs = this.#renewal.dueInMs(at.monotonicMs);
@@ -216,14 +216,14 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     const mayHaveLost = connection === "commands" && this.#protocol.reclaim !== undefined;
     this.quietUntilMs = 0;
     if (this.#renewal.renewNow(mayHaveLost)) this.#arm();
-    // The message of a forced release may be lost, so renew soon. This needs no timer, because the watchdog checks
+    // The message of a forced release may have been lost, so renew soon. This needs no timer: the watchdog checks
     // within a second and can renew many leases together.
     else if (connection === "inbox") this.#renewal.renewNow(true);
   }
 
   /**
-   * Renews now, because the message of a forced release may be lost, and the reply to the renewal shows whether the
-   * lock is still held.
+   * Renews now, because the message of a forced release may have been lost, and the reply to the renewal shows whether
+   * the lock is still held.
    */
   check(): void {
     if (this.#isKept && this.#renewal.renewNow(true)) this.#arm();

@@ -9,7 +9,7 @@
 
 /** A running timer. */
 export interface Timer {
-  /** Stops the timer. A second call, or a call after the timer fired, does nothing. */
+  /** Stops the timer. A second call, or a call after the timer has fired, does nothing. */
   cancel(): void;
 }
 
@@ -36,7 +36,7 @@ export interface Runtime {
   startTimer(callback: () => void, delayMs: number, keepAlive: boolean): Timer;
 }
 
-/** Longest delay that Node's timers accept, in ms. A longer one would fire immediately. */
+/** Longest delay that Node's timers accept, in ms. A timer with a longer delay would fire immediately. */
 const TIMER_MAX_MS = 2_147_483_647;
 
 /** The clocks, timers and random source of this process. */
@@ -134,7 +134,7 @@ class SystemTimer implements Timer {
 // If loaded eagerly, `node:crypto` accounts for a quarter of the time to import this library. Importing `node:process`
 // takes another quarter, because that reads every property of `process` and thereby creates the standard streams. So
 // the library uses the global `process`. A client library has usually loaded both modules before the first lock is
-// requested.
+// requested, so loading `node:crypto` at first use usually costs nothing.
 
 /** Returns `node:crypto`. Loads it on the first call. */
 export function crypto(): typeof import("node:crypto") {
@@ -142,16 +142,16 @@ export function crypto(): typeof import("node:crypto") {
 }
 
 /**
- * A timer that is more than this many ms late counts as lost. A blocked event loop can also cause this, which is rare
- * and harmless.
+ * A timer that is more than this many ms late counts as lost. A blocked event loop can also delay a timer that long,
+ * which is rare and harmless.
  */
 const LOST_AFTER_MS = 1_000;
 
 /**
  * One timer that many objects share, for example to check all leases.
  *
- * A timer may never fire: a test that fakes timers and then restores the real ones drops timers set in between. So each
- * use checks the clock, and replaces a timer that should have fired long ago.
+ * A timer might never fire: a test that fakes timers and then restores the real ones drops timers set in between. So
+ * each use checks the clock, and replaces a timer that should have fired long ago.
  *
  * The timer never keeps the process alive.
  */
@@ -170,7 +170,7 @@ export class SharedTimer {
 
   /**
    * Whether the timer was started, has not fired, and is not lost. If the clock went back, a real clock has replaced a
-   * fake one.
+   * fake one, and the timer is lost.
    */
   get isRunning(): boolean {
     if (this.#timer === undefined) return false;

@@ -18,12 +18,13 @@ import { Confirmations, ShortHolds, Watchdog } from "./watchdog.js";
 /** A claim of this process in any state: it waits, holds, or is being cleaned up. */
 export interface Occupant extends Recipient, Closable {
   /**
-   * Called after the inbox or the command connection reconnects: messages or replies may be lost, so ask the server.
+   * Called after the inbox or the command connection reconnects. Messages or replies may have been lost, so ask the
+   * server.
    */
   reconnected(connection: "commands" | "inbox"): void;
   /**
    * Called when the client has subscribed to its own channel. Messages sent before that, such as the notice of a forced
-   * release, are lost.
+   * release, are lost, so ask the server.
    */
   listening?(): void;
   /** Called when a reply shows that the server has ended the claim. A message that says why may still follow. */
@@ -38,7 +39,7 @@ const UNCOUNTED_RECHECK_MS = 1_000;
 /** Maximum number of cleanup requests in flight. Sending this many in one turn takes about 10 ms of processor time. */
 const MOST_DEPARTURES = 250;
 
-/** Maximum number of settled claims to remember. A late copy of a request can still make the server grant one. */
+/** Maximum number of settled claims to remember: a late copy of a request can still make the server grant them. */
 const REMEMBERED = 1_000;
 
 /**
@@ -72,7 +73,7 @@ export class Session {
   readonly #checks: InboxChecks | undefined;
   /** Timeout of one script call, in ms. */
   readonly commandTimeoutMs: number;
-  /** Confirms the grants that came by message, unless the lock is held only briefly. */
+  /** Confirms the grants that arrived as messages, unless the lock is held only briefly. */
   readonly confirmations: Confirmations;
   /** The locks whose last hold in this process was brief. */
   readonly shortHolds: ShortHolds = new ShortHolds();
@@ -93,10 +94,10 @@ export class Session {
   /** The claims that this process may retain after a release, by the key of their lock. Undefined until one exists. */
   retained: Map<string, { end(): Promise<unknown> }> | undefined;
 
-  /** Number of reconnects of the command connection. A client library may send a script twice when it reconnects. */
+  /** Number of reconnects of the command connection. If it rises during a call, the script may have been sent twice. */
   commandReconnects = 0;
 
-  /** Number of reconnects of the two connections together. */
+  /** Total number of reconnects of both connections. */
   reconnects = 0;
 
   constructor(facts: {
@@ -279,7 +280,7 @@ export class Session {
   /**
    * Remembers a settled claim that the server may still grant.
    *
-   * @param passOn  passes on a grant that arrives later, because no caller uses it; called with the token of that grant
+   * @param passOn  passes on a later grant, because no caller would use it; called with the token of that grant
    */
   remember(claim: Claim, passOn: (token: number) => void): void {
     this.#cleanedUp.set(claim.number, passOn);
@@ -288,8 +289,8 @@ export class Session {
   }
 
   /**
-   * Records that the grant with this token was used, so a late message about it must not cause a release. The message
-   * may arrive after the reply that announced the same grant. A grant with a later token is still passed on.
+   * Records that the grant with this token was used, so that a late message about it does not cause a release. The
+   * message may arrive after the reply that announced the same grant. A grant with a higher token is still passed on.
    */
   handedOver(claim: Claim, token: number): void {
     const passOn = this.#cleanedUp.get(claim.number);
@@ -334,7 +335,7 @@ export class Session {
     this.#record.close();
     const holders = this.clientInbox.recipients().map((occupant) => ({ occupant, leases: occupant.held?.() ?? [] }));
     // Closing a waiter starts a cleanup, which is another occupant. A release in the background may also start one.
-    // Repeat until none is left.
+    // Repeat until no occupant and no background work is left.
     while (this.clientInbox.size + this.#background.size > 0) {
       await Promise.all([...this.#background, ...this.clientInbox.recipients().map((occupant) => occupant.close())]);
     }
@@ -364,7 +365,7 @@ export class Session {
     );
   }
 
-  /** Notifies existing claims, because messages may have been sent while the connection was being made. */
+  /** Notifies existing claims, because messages sent before the client had subscribed are lost. */
   #listening(): void {
     // This call creates the inbox check, which measures the time without messages from now on.
     this.inboxCheck({});
@@ -452,7 +453,7 @@ export class OwnClientRecord {
     });
   }
 
-  /** Stops refreshing. The record expires. */
+  /** Stops refreshing the record, which then expires. */
   close(): void {
     this.#closed = true;
     this.#timer.cancel();

@@ -68,8 +68,8 @@ export interface Store {
   onReconnect(listener: (connection: "commands" | "inbox") => void): () => void;
 
   /**
-   * Returns the key of the marker of the server that has `key`. The marker names the run of that server that may grant
-   * locks. Undefined if the store keeps no marker; holders then cannot restore leases that a failover has lost.
+   * Returns the key of the marker of the server that has `key`. The marker names the run in which that server may
+   * grant locks. Undefined if the store keeps no marker; holders then cannot restore leases that a failover has lost.
    */
   lineageKey?(key: string): string | undefined;
 
@@ -87,8 +87,8 @@ export interface Store {
   server?(): ServerAddress | undefined;
 
   /**
-   * What this client knows about the leases that the server remembers. Present only for a server of a quorum, if the
-   * store must ask the server before the server may grant.
+   * What this client knows about the leases that the server remembers. Present only for a server of a quorum, and only
+   * if the store must ask that server whether it may grant.
    */
   readonly memory?: ServerMemory | undefined;
 
@@ -142,7 +142,7 @@ export interface Inbox {
    * Replaces the connection of this inbox. All inboxes on it subscribe on the new connection before the old one is
    * closed. Then the listeners of `onReconnect` are called. Absent if the store cannot make another connection.
    *
-   * @throws the error of the new connection or of a subscription on it; the old connection may still be closed
+   * @throws the error of the new connection or of a subscription on it; the old connection may be closed anyway
    */
   reopen?(timeoutMs: number): Promise<void>;
   /** Unsubscribes. A second call does nothing. Never rejects. */
@@ -190,8 +190,8 @@ export interface ServerMemory {
   /**
    * Asks the server now, and informs it of leases of `leaseMs`.
    *
-   * @param heard  a run of the server, if enough of the other servers were asked since that run began. `leaseMs` must
-   *               then be at least the longest lease that they reported
+   * @param heard  a run of the server, if enough of the other servers have been asked since that run began. `leaseMs`
+   *               must then be at least the longest lease that they reported
    * @throws StoreError
    */
   ask(leaseMs: number, timeoutMs: number, heard?: string): Promise<Standing>;
@@ -245,7 +245,7 @@ export interface Grace {
    *
    * @param vouched  in a cluster, a run that is known to be allowed to grant, or an empty string; absent for a single
    *                 server
-   * @param heard    in a quorum, a run, if enough of the other servers were asked since that run began
+   * @param heard    in a quorum, a run, if enough of the other servers have been asked since that run began
    * @throws StoreError
    */
   ask(
@@ -285,9 +285,9 @@ export interface Quiet {
 /** Returns the failure for a request to a server that may not grant now. Its cause says why. */
 export function quietFailure({ restMs, isAlone = false }: Quiet): StoreFailure {
   const resumesInMs = Math.ceil(restMs);
-  const until = isAlone ? "until enough other servers have reported lease lengths, or " : "";
+  const orUntil = isAlone ? ", or until enough other servers have reported lease lengths" : "";
   const cause = new Error(
-    `this server took over from another or was restarted, so it may not know every held lock: it grants no locks ${until}for another ${resumesInMs} ms`,
+    `this server took over from another or was restarted, so it may not know every held lock: it grants no locks for another ${resumesInMs} ms${orUntil}`,
   );
   // With `isAlone`, `resumesInMs` is left out, because it is unknown when the other servers will report.
   return { mayHaveRun: false, transient: true, cause, ...(!isAlone && { resumesInMs }) };

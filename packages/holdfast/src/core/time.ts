@@ -66,7 +66,8 @@ export interface ClockSample {
  *
  * The message with the grant is in transit for an unknown time, so its arrival proves nothing. The server's own clock
  * shows how long after the sample the grant was made. The drift allowance is subtracted from that time too. If the
- * server's clock was set forward in between, the lease is shorter by as much (assumption A2 of docs/safety.md).
+ * server's clock was set forward in between, the lease ends that much earlier than computed (assumption A2 of
+ * docs/safety.md).
  */
 export function earliestGrant(sample: ClockSample, grantedAtUs: number, receivedAt: Moment): Moment {
   const elapsedMs = Math.max(0, (grantedAtUs - sample.serverUs) / 1_000) * (1 - DRIFT_RATE);
@@ -109,7 +110,7 @@ export class GrantMoment {
   }
 
   /**
-   * Returns the earliest possible moment of a grant that came by message with the server time `grantedAtUs`.
+   * Returns the earliest possible moment of a grant that arrived as a message with the server time `grantedAtUs`.
    *
    * Returns undefined if the caller should ask the server instead. That is necessary in two cases: the server has since
    * replied that the claim waits, so the grant is over; or less than half of the lease is left.
@@ -144,8 +145,8 @@ export class Validity {
   /**
    * @param setAt      the earliest moment at which the server could have begun the lease
    * @param leaseMs    length of the lease that renewals ask for, in ms
-   * @param grantedMs  length of the lease that the server has granted, in ms; shorter than `leaseMs` if it is
-   *                   provisional
+   * @param grantedMs  length of the lease that the server has granted, in ms; shorter than `leaseMs` if the
+   *                   grant is provisional
    * @param heldFrom   when the hold began, as this process saw it
    */
   constructor(runtime: Runtime, setAt: Moment, leaseMs: number, grantedMs: number, heldFrom: Moment) {

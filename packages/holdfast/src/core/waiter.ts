@@ -226,7 +226,7 @@ export class Waiter implements Occupant, Listening {
       this.ask();
     } else {
       session.listen(protocol, session.commandTimeoutMs).then(() => this.ask(), goWithout);
-      // Keeps the process alive while subscribing, and asks the server if that takes long.
+      // Keeps the process alive while subscribing, and asks the server again if that takes too long.
       this.#later().in(session.commandTimeoutMs);
     }
   }
@@ -369,7 +369,7 @@ export class Waiter implements Occupant, Listening {
     // The server does reply and will grant again, so this does not count as an ongoing failure.
     if (resumesInMs !== undefined) this.#uncertain.answered();
     const failingMs = this.#uncertain.failingMs(this.#session.runtime.monotonicMs());
-    // After a full lease length without a reply, any earlier grant has expired.
+    // Give up after a full lease length without a reply: by then, any earlier grant has expired.
     const isPastDeadline = failingMs >= this.#claim.leaseMs || this.#deadline.leftMs() <= 0;
     if (!(error instanceof StoreError) || !error.transient || this.#options.waitMs === 0 || isPastDeadline) {
       this.#settle();
@@ -476,7 +476,7 @@ export class Waiter implements Occupant, Listening {
   /**
    * Ends a wait that has timed out: inspects the lock, leaves the queue and returns the state of the lock.
    *
-   * @param waitMs  how long the wait was, in ms, for the error message; 0 returns without inspecting the lock
+   * @param waitMs  length of the wait, in ms, for the error message; if it is 0, the lock is not inspected
    * @throws StoreError  the claim may still be queued or granted on the server; it is cleaned up or expires
    */
   async giveUp(waitMs: number): Promise<TimedOut> {

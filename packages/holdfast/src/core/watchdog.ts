@@ -1,5 +1,5 @@
 /**
- * Timers that all leases of one session share, so that a lease needs no timer of its own.
+ * Timers that all leases of one session share, so that a lease rarely needs a timer of its own.
  */
 import { Registry } from "./inbox.js";
 import { type Runtime, SharedTimer } from "./runtime.js";
@@ -110,8 +110,8 @@ export interface Unconfirmed {
 }
 
 /**
- * Returns the time on the monotonic clock, in ms, at which to confirm a grant. The server made the grant at `setAt`. It
- * lasts for `provisionalMs`.
+ * Returns the time on the monotonic clock, in ms, at which to confirm a grant. The server made the grant at `setAt`,
+ * and the grant lasts for `provisionalMs`.
  */
 export function confirmAtMs(
   runtime: Runtime,
@@ -121,7 +121,7 @@ export function confirmAtMs(
 }
 
 /**
- * Confirms the grants that came by message, unless the lock is released soon.
+ * Confirms the grants that arrived as messages, unless the lock is released soon.
  *
  * All grants share one timer, because most locks are released before their confirmation is due. If the confirmation of
  * a new grant is due before the timer fires, the confirmation waits for the timer, for at most 300 ms.

@@ -40,6 +40,6 @@ if not redis.call('ZSCORE', KEYS[3], owner) then
   local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
   redis.call('ZADD', KEYS[3], math.max(latest + 1, now), owner)
 end
--- Waiters ask again every few seconds, so a queue without requests belongs to processes that are gone.
+-- Waiters ask again every few seconds. If none does for 60 s, their processes are gone, so the queue may expire.
 redis.call('PEXPIRE', KEYS[3], 60000)
 return {0, tonumber(generation), now}

@@ -11,8 +11,8 @@ import type { Inbox } from "../core/store.js";
  *
  * Invariants:
  * - However many messages were lost, the last yielded state matches the server as soon as the server can be read again.
- * - It never yields the same state twice in a row.
- * - It keeps only the newest state, however slow its reader is.
+ * - An observer never yields the same state twice in a row.
+ * - An observer keeps only the newest state, however slow its reader is.
  */
 
 /** How often to read if no earlier change is expected, in case a message was lost unnoticed. */
@@ -110,7 +110,7 @@ interface Reader<State> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Serves one reader at a time. */
+/** Reads the state whenever it may have changed, and serves one reader at a time. */
 class Observer<State> implements Occupant {
   readonly #observed: Observed<State>;
   readonly #session: Session;

@@ -47,7 +47,7 @@ export interface Office {
 /** All running `lead` calls in this process. */
 export const offices: Set<Office> = new Set();
 
-/** The running `lead` for this session and key, if any. */
+/** The running `lead` for this session and key; undefined if there is none. */
 export function officeOf(session: Session, key: string): Office | undefined {
   return [...offices].find((office) => office.session === session && office.key === key);
 }

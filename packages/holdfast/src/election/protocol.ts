@@ -62,7 +62,7 @@ export class ElectionProtocol extends MutexProtocol {
 
   override async leave(claim: Claim, timeoutMs: number): Promise<void> {
     await super.leave(claim, timeoutMs);
-    // The claim may have been the leader, for example when the Holdfast instance closes.
+    // Notify observers, because the claim may have been the leader, for example when the Holdfast instance closes.
     await this.#announce(timeoutMs);
   }
 

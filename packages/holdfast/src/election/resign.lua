@@ -3,7 +3,7 @@
 
   The number of terms stays in the record until the record expires. The script also compares the term, because a late
   copy of an acquire request can grant the lock again to a claim whose hold was force-released. That claim must still
-  learn that its own term ended.
+  learn that its first term has ended.
 
   KEYS[1] lock     string, owner id of the leader; expires with its lease
   KEYS[2] fence    string, last term

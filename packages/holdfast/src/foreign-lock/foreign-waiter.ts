@@ -46,9 +46,9 @@ export interface ForeignWait {
 /**
  * One caller that waits for a foreign lock.
  *
- * At the front of its line, it delegates to core's `Waiter`. That class resends a request without a reply under the
- * same owner id. If the wait ends by abort, deadline or `close`, it undoes whatever the server may have done. The first
- * refusal starts the subscription. Once subscribed, the waiter asks again before it sleeps.
+ * At the front of its line, it delegates to core's `Waiter`. That class resends a request that got no reply, under the
+ * same owner id. It also undoes whatever the server may have done if the wait ends by abort, deadline or `close`. The
+ * first refusal starts the subscription. Once subscribed, the waiter asks again before it sleeps.
  */
 export class ForeignWaiter implements Occupant, InLine {
   readonly #wait: ForeignWait;

@@ -24,7 +24,7 @@ export interface InLine {
  */
 export type Listen = (onNews: () => void) => Promise<Inbox>;
 
-/** How long to keep a subscription after the last waiter has left, in ms. A busy lock soon has another waiter. */
+/** How long to keep the subscription of an empty line, in ms. A busy lock soon has another waiter, which reuses it. */
 const LINGER_MS = 5_000;
 
 const lines = new WeakMap<Session, Map<string, Line>>();

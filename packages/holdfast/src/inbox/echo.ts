@@ -10,7 +10,7 @@ import type { Store } from "../core/store.js";
 import { inboxEcho } from "../generated/inbox.js";
 
 /**
- * Creates the echo of a store.
+ * Creates the `Echo` that sends through a store and warns if messages do not arrive.
  *
  * @param isOwnStore  true for an application's custom store. In that case, no warning is emitted, because the
  *                    application knows what its store does

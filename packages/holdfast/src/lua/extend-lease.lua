@@ -2,9 +2,9 @@
   lua/extend-lease: renew the lease of a mutex, if the claim holds it under exactly the given grant.
 
   The same claim may have been granted twice, and only the later grant is valid. Never shortens a lease, because the
-  request may be a late copy that arrives after a longer extension. Uses KEYS[1] lock, KEYS[2] fence. Returns whether
-  the lease was extended, and how many ms of it are left. This function also keeps the fence; the caller must keep all other
-  records of the lease.
+  request may be a late copy that arrives after a longer extension. Also extends the expiry of the fence; the caller
+  must do so for all other records of the lease. Uses KEYS[1] lock, KEYS[2] fence. Returns whether the lease was
+  extended, and how many ms of it are left.
 ]]
 local function extendLease(owner, token, leaseMs)
   if redis.call('GET', KEYS[1]) ~= owner then
@@ -19,7 +19,7 @@ local function extendLease(owner, token, leaseMs)
     redis.call('PEXPIRE', KEYS[1], leaseMs)
     restMs = leaseMs
   else
-    -- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
+    -- Do this write first: a server that is out of memory accepts it, and then all others of the script (docs/adr/135).
     redis.call('PEXPIRE', KEYS[2], restMs + 600000)
   end
   redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)

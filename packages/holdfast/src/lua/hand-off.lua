@@ -30,7 +30,7 @@ end
 local function handOff(inbox, self, now)
   local pausedMs = redis.call('PTTL', KEYS[5])
   if pausedMs ~= -2 then
-    -- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
+    -- Do this write first: a server that is out of memory accepts it, and then all others of the script (docs/adr/135).
     redis.call('ZREM', KEYS[3], '')
     moveFence(pausedMs, now)
     return
@@ -59,7 +59,7 @@ local function handOff(inbox, self, now)
     end
     if isGranted then
       local handOffMs = waiter ~= self and string.match(waiter, ';(%d+)$')
-      -- An invalid lease makes this fail before the fence is written, so the fence still matches the current holder.
+      -- If the lease is invalid, this SET fails before the fence is written, so the fence still matches the holder.
       redis.call('SET', KEYS[1], waiter, 'PX', handOffMs or leaseMs)
       redis.call('SET', KEYS[2], first + block - 1, 'PX', leaseMs + 600000)
       if handOffMs then

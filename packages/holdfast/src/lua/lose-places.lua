@@ -3,8 +3,8 @@
 
   Only for a script that has found no holder. A holder deletes KEYS[4] when it confirms or releases. So if the lock is
   free while KEYS[4] exists, its last holder never replied: that process is frozen, dead or unreachable. Each of its
-  other claims would delay the next waiters again. Each removed claim gets a message, so that a client that is alive
-  queues again. One call examines at most 10,000 waiters and removes at most 1,000.
+  other claims would delay the next waiters in the same way. Each removed claim gets a message, so that a client that
+  is alive queues again. One call examines at most 10,000 waiters and removes at most 1,000.
 
   Needs lua/notify. Uses KEYS[3] queue, KEYS[4] handed. Returns whether there was such a client.
 ]]

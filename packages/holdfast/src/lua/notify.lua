@@ -2,8 +2,8 @@
   lua/notify: send a message to the inbox of a client, if the client is subscribed to it.
 
   A grant to a process that is gone would block the lock for a whole lease, so the subscribers are counted before the
-  message is sent. The reply of PUBLISH is not enough, because it counts pattern subscribers, such as an operator with
-  PSUBSCRIBE. So the script counts the subscribers of the exact channel.
+  message is sent. The reply of PUBLISH is not enough, because it also counts pattern subscribers, such as an operator
+  with PSUBSCRIBE. So the script counts the subscribers of the exact channel.
 
   In a cluster, the inbox prefix ends in the hash tag of the keys and a colon. The channel is sharded, because the
   server of a slot knows all subscribers of a channel only if the channel is sharded. While the slot migrates to a

@@ -1,7 +1,7 @@
 --[[
   lua/permits-state: read the current permits of one name.
 
-  Also reads `record`, the grant of the local `owner`, which is an empty string if the script has no owner. A grant is
+  Also reads `record`, the grant of the local `owner`. A script without an owner sets `owner` to `''`. A grant is
   `<weight>/<token>/<slot>,<slot>…`, followed by `/<first token>/<number of the change>` after a change of weight. A
   grant by message that is not confirmed yet ends in `/!`.
 

@@ -89,7 +89,7 @@ export class MultiLock {
     const areMutexes = members.length > 1 && members.every((member) => member instanceof Mutex);
     // The protocol of a Mutex is always a MutexProtocol.
     const mutexes = areMutexes ? members.map((member) => Lock.partsOf(member) as MutexParts) : undefined;
-    // If each cluster slot has its own inbox, a script can use only the keys of one slot.
+    // If each cluster slot has its own inbox, all inboxes must be equal: a script can use only the keys of one slot.
     const areTogether = mutexes?.every(({ protocol: { inbox } }) => inbox === mutexes[0]?.protocol.inbox);
     this.#mutexes = areTogether === true ? mutexes : undefined;
   }
@@ -133,7 +133,7 @@ export class MultiLock {
     return leases === null ? null : this.#lease(this.#asGiven(leases), request);
   }
 
-  /** Runs `work` while holding all members, like `Lock.run`. @throws as `acquire`; then `work` was not called */
+  /** Runs `work` with all members held, like `Lock.run`. @throws as `acquire`; in that case, `work` was not called */
   async run<Result>(
     work: (lease: MultiLease) => Result | Promise<Result>,
     options: RunOptions = NONE,

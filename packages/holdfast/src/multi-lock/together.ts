@@ -22,7 +22,7 @@ export type MutexParts = LockParts<Lease> & { readonly protocol: MutexProtocol }
 export type Together = { readonly leases: readonly Lease[] } | { readonly taken: MutexParts };
 
 /**
- * Makes one attempt.
+ * Makes one attempt to acquire all members.
  *
  * @throws StoreError   outcome unknown; members that may have been granted are released or expire. Not transient if the
  *                      server or proxy never runs this script

@@ -20,9 +20,9 @@
   ARGV[6] inbox    prefix of inbox channels; a client's channel is the prefix plus the client id
   GRANTS  by itself
   REPLY   token                granted; the first token of the block
-          {0, restMs, nowUs, pauses...}  waiting in the queue; restMs is the time until the current lease ends, -1 if it
-                                         never does; without a holder, until the pause ends; pauses is the current
-                                         pause, if any
+          {0, restMs, nowUs, pauses...}  waiting in the queue; restMs is the time until the current lease ends (-1 if it
+                                         has no expiry), or until the pause ends if there is no holder; pauses is
+                                         the current pause, if any
           {1, restMs, nowUs, pauses...}  refused, and not in the queue
 ]]
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -42,7 +42,7 @@ end
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
   -- The claim already holds the mutex; the first reply may have been lost. Nothing has been granted since, so the last
-  -- token is its own. Do not shorten the lease, because this may be a late copy that arrives after an extension.
+  -- token is its own. Do not shorten the lease, because this request may be a late copy that follows an extension.
   if redis.call('PTTL', KEYS[1]) - leaseMs < 0 then
     redis.call('PEXPIRE', KEYS[1], leaseMs)
   end
@@ -70,7 +70,7 @@ local function queue()
       local latest = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or 0
       redis.call('ZADD', KEYS[3], math.max(latest + 1, now), owner)
     end
-    -- Waiters ask again every few seconds, so a queue without requests belongs to processes that are gone.
+    -- Waiters ask again every few seconds. If none does for 60 s, their processes are gone, so the queue may expire.
     redis.call('PEXPIRE', KEYS[3], 60000)
   end
   return pause or nil
@@ -92,8 +92,8 @@ end
 local isUnconfirmed = losePlaces(inbox)
 local pause = queue()
 if pause then
-  -- If the fence key expires in more than 10 minutes, the fence was already raised for this pause. This does not apply
-  -- after an unconfirmed grant, because such a grant ends before its lease would.
+  -- If the fence key expires in more than 10 minutes, the fence was already raised for this pause, or the last holder
+  -- released the lock. An unconfirmed grant ends before its full lease, so raise the fence after one in any case.
   if isUnconfirmed or redis.call('PTTL', KEYS[2]) <= 600000 then
     moveFence(redis.call('PTTL', KEYS[5]), now)
   end

@@ -28,7 +28,7 @@ if not holder or (owner ~= '' and holder ~= owner) then
   return 0
 end
 if token ~= '' then
-  -- A claim may have reserved several tokens, and its holder knows only one of them.
+  -- A claim may have reserved several tokens, and the caller may pass any of them.
   local block = string.match(holder, '^[^/]+/%d+/%d+/(%d+)') or 1
   local after = last and last - token
   if not after or after < 0 or after - block >= 0 then

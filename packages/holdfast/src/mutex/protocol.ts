@@ -131,7 +131,8 @@ export class MutexProtocol implements LockProtocol {
   }
 
   get renewAll(): LockProtocol["renewAll"] {
-    // One script cannot use keys of several cluster slots, and a store that waits for replicas does so for each lease.
+    // In a cluster, leases cannot share a request, because one script cannot use keys of several slots. A store that
+    // waits for replicas must wait for each lease, so it sends one request per lease.
     return this.store.shardInbox === undefined && this.store.confirmsGrants !== true
       ? MutexProtocol.#renewAll
       : undefined;

@@ -3,8 +3,9 @@
 
   Works only while this server may not grant. The server has granted nothing since it took over, so all its data comes
   from the previous server or from other reclaims, and may be out of date. If the last token on record is lower than the
-  caller's, the holder on record held the lock before the caller. If it is higher, another claim held the lock after the
-  caller. The script raises the fence, so that the next token is higher than the one that was put back.
+  caller's, the holder on record held the lock before the caller and is replaced. If it is higher, another claim held
+  the lock after the caller, and the request is refused. The script raises the fence, so that the next token is higher
+  than the one that was put back.
 
   KEYS[1] lock     string, owner id of the holder; expires with its lease
   KEYS[2] fence    string, last token issued
@@ -32,7 +33,7 @@ if last and last - token > 0 then
   return 0
 end
 if holder and holder ~= owner then
-  -- A client that writes the key directly issues no tokens, so it may have acquired the lock after the caller.
+  -- A client that writes the key directly issues no tokens. It may have acquired the lock after the caller, so refuse.
   local isOurs = string.match(holder, '^[^/]+/%d+/%d+/%d+')
   if not isOurs or not last or last - token >= 0 then
     return 0

@@ -1,7 +1,7 @@
 --[[
   mutex/renew: renew the leases of many mutexes, each as in mutex/extend.
 
-  For a process with thousands of leases, one request per lease would cost the process far more than the server. Each
+  With thousands of leases, one request per lease would be expensive, more so for the process than for the server. Each
   lease is extended or refused independently of the others. Only the usual case is handled here: the lock and the fence
   match the grant exactly, and the lease becomes longer. In any other case, the lease is refused and left unchanged, and
   the client then sends mutex/extend, which renews the lease or reports why it was lost (docs/adr/147).

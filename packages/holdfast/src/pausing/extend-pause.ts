@@ -1,4 +1,4 @@
-/** Moves the end of the current pause to a later or earlier time. The lock cannot be granted in between. */
+/** Moves the end of the current pause to a later or earlier time, without a gap in which the lock could be granted. */
 
 import { call } from "../core/call.js";
 import type { Pause } from "../core/errors.js";

@@ -36,8 +36,8 @@ export interface PauseOptions extends Which {
   /** The person who pauses the lock, 1 to 256 bytes. Use a name that other people recognize. */
   readonly by: string;
   /**
-   * Server time at which the pause ends by itself, in ms since 1970. It ends even if no process is running. If absent,
-   * the pause lasts until you call `resume`.
+   * Server time at which the pause ends by itself, in ms since 1970, even if no process is running. If absent, the
+   * pause lasts until you call `resume`.
    */
   readonly untilAtMs?: number | undefined;
 }
@@ -101,7 +101,7 @@ export async function pause(
   if (untilAtMs !== undefined) checkWhole("untilAtMs", untilAtMs, 1, NEVER_MS - 1);
   const place = placeOf(session, prefix, name, kind, key);
   const request = session.newRequestId(name);
-  // A server that may evict a lock may also evict a pause.
+  // A server that may evict locks may also evict the pause, so check its eviction policy first.
   if (!session.guard.isOpen) await session.guard.check(name);
   const args = { request, untilMs: untilAtMs ?? NEVER_MS, words, inbox: place.protocol.inbox };
   const reply = await insist(session, () => place.pause(args, session.commandTimeoutMs));

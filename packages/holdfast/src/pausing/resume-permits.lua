@@ -1,7 +1,7 @@
 --[[
   pausing/resume-permits: end the pause of a lock with permits, and grant permits to all waiters that fit.
 
-  A repeated request gets the same reply, and a copy that arrives after the next pause began does nothing.
+  A repeated request gets the same reply, and a copy that arrives after the next pause has begun does nothing.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued

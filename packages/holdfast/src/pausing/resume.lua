@@ -1,7 +1,7 @@
 --[[
   pausing/resume: end the pause of a mutex, and grant the mutex to the first waiter.
 
-  A repeated request gets the same reply, and a copy that arrives after the next pause began does nothing.
+  A repeated request gets the same reply, and a copy that arrives after the next pause has begun does nothing.
 
   KEYS[1] lock     string, owner id of the holder; expires with its lease
   KEYS[2] fence    string, last token issued

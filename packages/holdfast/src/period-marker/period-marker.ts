@@ -2,7 +2,7 @@
  * Allows at most one start per period among all holders of a lock. A marker next to the lock records the last start.
  *
  * After a grant, one script checks that the lock is still held and that the period is free, and writes the marker. The
- * lock ensures that only one holder asks at a time; the marker ensures that only one of them starts.
+ * lock limits how many holders can ask at a time; the marker ensures that only one of them starts.
  */
 import { hostname } from "node:os";
 import { pid } from "node:process";
@@ -45,7 +45,7 @@ export type PeriodStart =
   | {
       readonly outcome: "started";
       /**
-       * Records the exit code of the run. Callers that are refused later get it in `lastRun`. The lock does not need
+       * Records the exit code of the run. Later callers that are refused get it in `lastRun`. The lock does not need
        * to be held.
        *
        * @param exitCode  a whole number from 0 to 255; 0 means success
@@ -78,8 +78,8 @@ const KEEP_MS = 7 * 24 * 3_600_000;
  *
  * Calling it again with the same lease returns the same result. If the reply is lost, the period may count as used.
  *
- * @param lease  a lease that was just granted: of a mutex, reentrant mutex, semaphore, read-write lock, election or
- *               redlock of this Holdfast instance
+ * @param lease  a newly granted lease of a mutex, reentrant mutex, semaphore, read-write lock, election or redlock of
+ *               this Holdfast instance
  * @returns "started" if this caller may run; otherwise "already", with the last run
  * @throws LeaseLostError    the lease has ended; nothing was recorded, except possibly on a minority of several
  *                           servers

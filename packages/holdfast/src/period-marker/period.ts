@@ -4,7 +4,7 @@ import { show } from "../core/keys.js";
 import { checkWhole } from "../core/options.js";
 
 /**
- * A period: either a length in whole ms, from 1,000 to 31,536,000,000, that starts with each run, or a calendar period
+ * A period: either a length in whole ms, from 1,000 to 31,536,000,000, counted from the last run, or a calendar period
  * in UTC. Weeks begin on Monday.
  */
 export type Period = number | "hour" | "day" | "week";

@@ -40,8 +40,8 @@ export interface PeriodInspection {
   readonly lastRun: LastRun | undefined;
   /**
    * Server time at which the next run may start, in ms since 1970; undefined if there is no last run. Without
-   * `untilSuccess`, `startOfPeriod` refuses a run whose `readAtMs` is earlier, so such a run does not need to acquire
-   * the lock. With `untilSuccess`, it refuses such a run only if a run in this period has succeeded.
+   * `untilSuccess`, `startOfPeriod` refuses a run whose `readAtMs` is earlier, so you need not acquire the lock for it.
+   * With `untilSuccess`, it refuses such a run only if a run in this period has succeeded.
    */
   readonly opensAtMs: number | undefined;
 }

@@ -40,7 +40,7 @@ local enqueue, inbox, numbered = ARGV[4] ~= '0', ARGV[5], tonumber(ARGV[7])
 local ends = now + leaseMs * 1000
 -- Handles the common case before the functions below are defined, because defining them costs more than running the
 -- commands. In this case, the permits are free, no claim waits, no lease has ended, there are no gaps in the slot
--- numbers, and the keys live long enough.
+-- numbers, and no key needs a later expiry.
 if not record and used + weight <= capacity and (used == 0 or first - now > 0) and free == 0
   and (weight <= 10 or weight > numbered) and ARGV[6] - capacity == 0
   and keepUntil - ends >= 60000000 and keepUntil - now >= keepMs * 1000
@@ -94,8 +94,8 @@ reap()
 losePlaces()
 
 if record then
-  -- The first reply was lost. Do not shorten the lease, because this may be a late copy that arrives after an
-  -- extension.
+  -- The first reply was lost, or this is a late copy of the request. Do not shorten the lease, because it may have been
+  -- extended before the copy arrived.
   lengthen(leaseMs)
   redis.call('HSET', KEYS[1], owner, confirmed(record))
   keepLease(owner, ends)
@@ -135,7 +135,7 @@ if enqueue or (used < capacity and found > 0) then
       local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
       redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
     end
-    -- Waiters ask again every few seconds, so a queue without requests belongs to processes that are gone.
+    -- Expire a queue after a minute without requests. Waiters ask again every few seconds, so its processes are gone.
     redis.call('PEXPIRE', KEYS[5], 60000)
   end
   local token, slots = grantHeads(owner)

@@ -1,9 +1,9 @@
 --[[
   permits/confirm: confirm many grants that were sent by message and renew their leases, each as in permits/extend.
 
-  When a writer releases its lock, all waiting readers are granted theirs, and one process may have a thousand readers.
-  A separate request for each of them would cost the server many times more. Each grant is confirmed or refused
-  independently of the others.
+  When a writer releases a read-write lock, a thousand readers of one process may be granted the lock together.
+  Confirming each of these grants with a separate request would cost the server many times more. Each grant is confirmed
+  or refused independently of the others.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
@@ -18,7 +18,7 @@ local owner = ''
 
 -- include permits-state
 -- include permits
--- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
+-- Do this write first: a server that is out of memory accepts it, and then all others of the script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 mend()
 local reply = {1}

@@ -32,7 +32,7 @@ interface Batch {
 
 const batchesOf = new WeakMap<Store, Map<string, Batch>>();
 
-/** Renews the lease of a grant, batched with other grants of the same name. @throws StoreError */
+/** Confirms a grant and renews its lease, in a batch with other grants of the same name. @throws StoreError */
 export async function confirmTogether(place: ConfirmedPlace, grant: Grant, timeoutMs: number): Promise<Confirmed> {
   const batches = batchesOf.get(place.store) ?? new Map<string, Batch>();
   batchesOf.set(place.store, batches);

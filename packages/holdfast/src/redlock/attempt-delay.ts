@@ -3,10 +3,11 @@
  * a message reports that they have ended.
  *
  * If all waiters that get the same message asked all servers, they would split the votes, and their cleanups would wake
- * each other again. So each waiter asks one server first: the first server of its line. Only the waiter that wins there
- * continues to the other servers. The others have taken nothing. A waiter asks all servers in parallel in three cases:
- * when its timer fires, when a majority is free but the first server is not, or when nothing has changed at the first
- * server for RECHECK_MS. So a leftover hold on the first server alone cannot block a waiter.
+ * them all again. So each waiter asks one server first: the first server of its line. Only the waiter that wins there
+ * continues to the other servers. Waiters that lose there have taken nothing, so they block no other waiter. A waiter
+ * asks all servers in parallel in three cases: when its timer fires, when a majority is free but the first server is
+ * not, or when nothing has changed at the first server for RECHECK_MS. So a leftover hold on the first server alone
+ * cannot block a waiter.
  */
 import { Polling } from "../core/polling.js";
 import type { Runtime, Timer } from "../core/runtime.js";
@@ -15,7 +16,7 @@ import { quorumOf } from "./decision.js";
 import type { Line } from "./line.js";
 import { RECHECK_MS } from "./pace.js";
 
-/** About one in four attempts wins the first server, so most waiters win before they lose this often. */
+/** Losses after which a waiter's delays get shorter. Most waiters win earlier: about one in four attempts wins. */
 const FAIR_LOSSES = 4;
 /** Added to the end of a lease, in ms, so that the lease has ended on the server too when the waiter asks. */
 const AFTER_LEASE_MS = 5;
@@ -136,8 +137,8 @@ export class AttemptDelay {
     // waiters that each win a server block each other on the other servers. Without a longer delay, they would do so
     // again and again.
     const isAtOneServer = firstServer !== undefined && this.#collisions === 0;
-    // A waiter that has lost often gets a shorter delay. Otherwise a recent winner, whose `crowding` is low, would
-    // always win.
+    // The delay is shorter for a waiter that has lost more than FAIR_LOSSES times. Otherwise, a recent winner, whose
+    // `crowding` is low, would always win.
     const share = Math.max(1, crowding / 2 ** Math.max(0, this.#losses - FAIR_LOSSES));
     const delayMs = isAtOneServer ? this.#runtime.random() * share * pace.winMs : pace.delayMs(this.#collisions);
     this.#retry = this.#runtime.startTimer(

@@ -2,10 +2,10 @@
  * One attempt to win a majority of the servers, under an owner id that no other attempt uses.
  *
  * Asks all servers in parallel, or one server first. Each server that grants replies with its own number, and the token
- * is the highest number in a majority. If fewer than a majority have that number, the attempt raises the other servers
- * of this majority to the token. It raises a server only if the server still holds the lock for this attempt and still
- * has the number that it replied with. docs/adr/092-tokens-on-a-quorum.md explains why this makes tokens rise without
- * any assumption about time.
+ * is the highest number in a majority. If fewer than a majority have that number, the attempt raises the numbers of the
+ * other servers of this majority to the token. It raises a number only if the server still holds the lock for this
+ * attempt and has not changed the number since its reply. docs/adr/092-tokens-on-a-quorum.md explains why this makes
+ * tokens rise without any assumption about time.
  *
  * Invariants:
  * - The lease is counted from the moment before the first request was sent.
@@ -143,8 +143,8 @@ export class Ballot {
   }
 
   /**
-   * For each server, its number for this attempt: the number in its reply, or the token if the server was raised to the
-   * token. Undefined if the server did not grant.
+   * For each server, its number for this attempt: the number in its reply, or the token if that number was raised to
+   * the token. Undefined if the server did not grant.
    */
   get standings(): readonly (number | undefined)[] {
     return this.#standings;
@@ -242,7 +242,7 @@ export class Ballot {
     else this.#raiseAll(decision);
   }
 
-  /** Raises the servers with a lower number. The attempt is granted when a majority of the servers has the token. */
+  /** Raises the lower numbers to the token. The attempt is granted when a majority of the servers has the token. */
   #raiseAll(unconfirmed: Unconfirmed): void {
     this.#phase = "raising";
     const raises: ConfirmAnswer[] = this.#votes.map(() => "pending");
@@ -295,8 +295,8 @@ export class Ballot {
   }
 
   /**
-   * Raises a server that granted with a lower number to the token. This lease does not need that, but the next attempt
-   * then gets the same number from all servers and needs only one round trip.
+   * Raises the number of a server to the token, if the server granted with a lower number. This lease does not need
+   * that, but the next attempt then gets the same number from all servers and needs only one round trip.
    */
   #level(server: QuorumServer): void {
     const vote = this.#votes[server.index];

@@ -19,7 +19,7 @@ export type ConfirmAnswer = "pending" | "confirmed" | "refused";
 /** A server that granted with a number lower than the token. */
 export interface LaggingServer {
   readonly server: number;
-  /** The number in its reply, which redlock/confirm compares. */
+  /** The number in its reply, which redlock/confirm compares with the server's current number. */
   readonly reported: number;
 }
 
@@ -73,12 +73,12 @@ export function tally(yes: number, open: number, servers: number): "granted" | "
 /**
  * Decides an attempt from the replies so far.
  *
- * The token is the highest number among the servers that granted. If a majority replied with exactly that number, one
- * round trip was enough. The result is `confirm` as soon as a majority has granted, even while other replies are
+ * The token is the highest number among the servers that granted. If a majority replied with exactly that number, the
+ * result is `granted`. Otherwise, it is `confirm` as soon as a majority has granted, even while other replies are
  * pending. The caller may confirm immediately, or wait for more replies and decide again. Waiting can save the second
  * round trip, and it enlarges the decided set.
  *
- * @param answers  one per server; a grant with a number that is not a safe integer does not count: it may be rounded
+ * @param answers  one per server; a grant does not count if its number is not a safe integer and so may be rounded
  */
 export function decide(answers: readonly AcquireVote[]): Decision {
   const granted = answers.flatMap((answer, server) =>

@@ -10,7 +10,7 @@
   KEYS[2] fence     string, current number of this server
   ARGV[1] owner     id of the attempt that was granted
   ARGV[2] standing  this server's number, as far as the client knows: the number that it reported, or the token to which
-                    it was raised; 0 if unknown
+                    that number was raised; 0 if unknown
   ARGV[3] leaseMs   length of the lease, counted from now
   REPLY   1         extended
           2         unheld: the lease had ended or was never granted here, or another claim may have held the lock since

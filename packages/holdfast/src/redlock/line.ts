@@ -18,7 +18,7 @@ export interface LineMember {
   released(server: number): void;
 }
 
-/** How long subscriptions are kept after the last waiter leaves, in ms. A busy lock soon has another waiter. */
+/** How long subscriptions are kept after the last waiter leaves, in ms. The next waiter on a busy lock reuses them. */
 const LINGER_MS = 5_000;
 
 const LEAST_CROWDING = 1;
@@ -91,7 +91,7 @@ export class Line {
    */
   wantedByOthers(server: number): void {
     this.#wantedUntilMs = this.#nowMs() + this.pace.patienceMs;
-    // The other processes first ask the server with the lowest index that reported this owner.
+    // Choose the same first server as the other processes: the one with the lowest index that reported this owner.
     this.firstServer = Math.min(this.firstServer ?? server, server);
     this.#lingerIfEmpty();
   }

@@ -7,8 +7,8 @@
  *
  * - No server is asked for a lease before a majority has been informed of the lease's length. A vote counts only if its
  *   server was informed before the first server was asked, and has not restarted since.
- * - A server that lost its leases votes again once two things have happened: a majority of the servers, none of which
- *   had lost its leases, was asked after the restart; and the longest lease that those servers reported has ended.
+ * - A server that lost its leases votes again once two things have happened: a majority of the servers, all of which
+ *   know the longest lease, has been asked since the restart; and the longest lease that they reported has ended.
  *
  * Any two majorities share a server, so at least one server that was informed is asked. A server whose store has no
  * `memory` is assumed to handle this itself. For an acquire, the rules cost one comparison per server.
@@ -80,7 +80,7 @@ export class Memories {
     const round = this.#isAnyAlone() ? this.#startRound(timeoutMs) : undefined;
     if (!this.#isInformed(leaseMs)) await round;
     if (this.#isInformed(leaseMs)) return undefined;
-    // After the round, the servers know more precisely when they can grant again.
+    // Ask again after a round, because the servers then know more precisely when they can grant.
     const last = round === undefined ? first : await this.#informOnce(leaseMs, timeoutMs);
     if (this.#isInformed(leaseMs)) return undefined;
     const answers = last.map((reply) => answerOf(lockName, reply));

@@ -10,7 +10,7 @@ import { informedRun } from "./memories.js";
 import type { Quorum } from "./quorum.js";
 import { type Answers, askAll, count, failure, isAnswered, quorumError, type RedlockPlace } from "./servers.js";
 
-/** How long an inspection waits before it reads an undecided lock again, in ms. An attempt takes a few round trips. */
+/** How long an inspection waits before it reads an undecided lock again, in ms. Most attempts are over by then. */
 const AGAIN_MS = 100;
 
 /** The claim of an attempt, with the attempt itself. */
@@ -83,7 +83,7 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
       const own = vote?.outcome === "granted" ? Math.max(token, vote.token) : token;
       return number > 0 && number <= own && (owner === undefined || owner === claim.owner);
     });
-    // Any later grant has written its own, higher token to a majority.
+    // Any later grant has written a higher token to a majority, so an untouched majority rules out such a grant.
     return untouched.length >= majority ? "unclaimed" : "claimed";
   };
 
@@ -105,7 +105,7 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
       const answers = await askAll(
         servers,
         async (server) => {
-          // A server that was not informed of the longer lease in time is not extended. It keeps its current lease.
+          // Do not ask a server that was not informed of the longer lease in time. It keeps its current lease.
           if (isLonger && informedRun(server, leaseMs) === undefined) {
             const cause = "it did not learn the new lease length in time, so it was not asked to extend the lease";
             return failure(name, { mayHaveRun: false, transient: true, cause });
@@ -158,7 +158,7 @@ export function redlockProtocol(quorum: Quorum, place: RedlockPlace): LockProtoc
   };
 }
 
-/** Returns the attempt of a claim. Every claim passed to this protocol was created by an attempt. */
+/** Returns the attempt of a claim. Every claim passed to this protocol is a BallotClaim from waiter.ts. */
 function ballotOf(claim: Claim): Ballot {
   return (claim as BallotClaim).ballot;
 }
@@ -181,7 +181,7 @@ function isDecided(answers: Answers<{ readonly outcome: string }>): boolean {
   return heldByMajority(answers) !== "wait";
 }
 
-/** Whether no owner has a majority so far, but the missing replies could give one a majority. */
+/** Whether no owner has a majority yet, but the missing replies could still give an owner a majority. */
 function isUndecided(answers: Answers<ServerView>): boolean {
   const owners = answers.flatMap((answer) => (answer?.outcome === "read" ? [answer.owner] : []));
   const votes = owners.map((owner) => (owner === undefined ? 0 : owners.filter((other) => other === owner).length));

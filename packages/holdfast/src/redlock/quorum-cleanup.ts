@@ -131,7 +131,7 @@ class QuorumCleanup {
       // If an earlier release succeeded, the reply to a repeated one is "unheld". Keep "released".
       if (this.#answers[index]?.outcome !== "released") this.#answers[index] = { outcome: reply.outcome };
       const isAccounted = this.#ballot.isAccounted(server);
-      // A successful release ran after the acquire, no matter which reply is read first.
+      // A successful release ran after the acquire, even if its reply was read first, so the server holds nothing now.
       this.#settled[index] ||= wasAccounted || (held && isAccounted);
       mayHaveMissed = isAccounted && this.#settled[index] !== true;
     } catch (error) {

@@ -166,7 +166,8 @@ export class Quorum implements QuorumParts {
 function storeOfAll(servers: readonly QuorumServer[]): Store {
   return {
     kind: "redlock",
-    run: (script) => Promise.reject(new UnsupportedError(script.name, "There is no single server to run a script on.")),
+    run: (script) =>
+      Promise.reject(new UnsupportedError(script.name, "A quorum has no single server on which to run a script.")),
     async inbox(channel, onMessage, timeoutMs): Promise<Inbox> {
       const forward = (message: string): void => {
         // A forced release publishes the owner whose hold it has ended.

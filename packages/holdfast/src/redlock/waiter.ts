@@ -40,7 +40,7 @@ export class RedlockWaiter implements Occupant, LineMember {
   readonly #claim: Claim;
   #nextClaim: Claim | undefined;
   #line: Line | undefined;
-  /** The pending check of whether the servers may be used; undefined once that is known. */
+  /** The check of whether the servers may be used; undefined if that was known before the attempt. */
   #checking: Promise<void> | undefined;
   #ballot: Ballot | undefined;
   /** Whether the servers are being informed of the length of the lease, before the attempt begins. */
@@ -85,7 +85,7 @@ export class RedlockWaiter implements Occupant, LineMember {
     this.#line = quorum.lineOf(place);
     this.#delay = new AttemptDelay(session.runtime, this.#line, (firstServer) => this.#attempt(firstServer));
     this.#line.join(this);
-    // A caller behind others has no request of its own whose reply would start the deadline.
+    // Start the deadline now, because a caller behind others has no request of its own whose reply would start it.
     if (this.#ballot === undefined && !this.#isInforming && !this.#isSettled) {
       this.#wasQueued = true;
       this.#deadline.start();
@@ -208,7 +208,7 @@ export class RedlockWaiter implements Occupant, LineMember {
   }
 
   #elected(ballot: Ballot, token: number): void {
-    // The waiter was settled in the meantime, and the attempt is being released.
+    // If the ballot has changed, the waiter was settled in the meantime, and the attempt is being released.
     if (this.#ballot !== ballot) return;
     if (ballot.leftMs() <= 0) {
       this.#unreached(ballot, ballot.lateError());
@@ -219,8 +219,8 @@ export class RedlockWaiter implements Occupant, LineMember {
     if (this.#line !== undefined) {
       this.#line.failure = undefined;
       if (ballot.firstServer !== undefined) this.#line.passedFirst(true);
-      // If the first attempt won, there was no competition. Otherwise, later attempts start with the first server that
-      // granted.
+      // If the first attempt won, there was no competition, so later attempts ask all servers in parallel. Otherwise,
+      // they start with the first server that granted.
       this.#line.firstServer = this.#hasFailed
         ? ballot.votes.findIndex((vote) => vote?.outcome === "granted")
         : undefined;
@@ -260,7 +260,7 @@ export class RedlockWaiter implements Occupant, LineMember {
   /** @param ballot  undefined if too few servers could be informed of the lease length, so no attempt began */
   #unreached(ballot: Ballot | undefined, error: StoreError): void {
     const failingMs = this.#uncertain.failingMs(this.#session.runtime.monotonicMs());
-    // As with a single server, any earlier grant has expired after a full lease length without replies.
+    // As with a single server, fail after a full lease length without replies: any earlier grant has expired by then.
     const isPastDeadline = failingMs >= this.#options.leaseMs || this.#deadline.leftMs() <= 0 || !error.transient;
     if (this.#options.waitMs === 0 || isPastDeadline) {
       this.#fail(error);
@@ -309,7 +309,7 @@ export class RedlockWaiter implements Occupant, LineMember {
   #settle(timeoutMs?: number): Promise<void> {
     const ballot = this.#ballot;
     this.#ballot = undefined;
-    // Send the release before the next caller in the line makes its attempt, so that this attempt does not block it.
+    // Send the release before the next caller in the line makes an attempt, so that the old attempt does not block it.
     const cleared = ballot === undefined ? Promise.resolve() : this.#cleanUp(ballot, timeoutMs);
     this.#leave();
     return cleared;

@@ -1,5 +1,5 @@
 /**
- * Tracks which holds enclose the running code. Only `run` of a reentrant mutex establishes such a context.
+ * Tracks which holds enclose the running code. Only `run` of a reentrant mutex encloses code in a hold.
  *
  * Tracking async contexts slows down every promise in the process on some runtimes, so tracking starts with the first
  * `run`. Never use `enterWith` here: it would also affect code that the same caller starts later, outside the holder's

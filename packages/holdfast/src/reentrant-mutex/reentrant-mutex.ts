@@ -71,9 +71,9 @@ export class ReentrantLease extends Lease {
  * stays held until that lease is released. A branch that acquires after all leases were released gets a new hold.
  * Reentering a lost hold throws a LeaseLostError.
  *
- * A longer `leaseMs` in a nested acquire extends the hold for all its leases, which costs a round trip. A `renew` or
- * `maxHoldMs` that differs from the hold's throws an UnsupportedError. `waitMs`, `label` and `fairness` have no effect,
- * because a nested acquire does not wait.
+ * A longer `leaseMs` in a nested acquire extends the hold for all its leases, which costs a round trip. A nested
+ * acquire throws an UnsupportedError if its `renew` or `maxHoldMs` differs from the hold's. `waitMs`, `label` and
+ * `fairness` have no effect, because a nested acquire does not wait and shares the owner of the hold.
  *
  * @example
  * const mutex = holdfast.reentrantMutex("report");

@@ -1,4 +1,4 @@
-/** A claim that this process keeps after its last release. See docs/adr/146. */
+/** A claim that this process keeps while none of its callers holds the lock. See docs/adr/146. */
 import { type Caller, serve } from "../core/batch.js";
 import { publishAcquire } from "../core/events.js";
 import type { InboxCheck } from "../core/inbox-check.js";
@@ -128,7 +128,7 @@ function endAll(): void {
  * it.
  *
  * Invariants:
- * - It is kept only if every other claim in the queue must have sent a recall: this claim was granted by the first
+ * - It is kept only if no other claim can have joined the queue without a recall: this claim was granted by the first
  *   reply, the inbox was open then, and no connection has been replaced since.
  * - It is kept only if the scripts send recalls to it, and no recall came for an earlier claim: see
  *   `Surroundings.granted`.
@@ -168,8 +168,8 @@ export class RetainedClaim implements Retainable, Occupant {
 
   /**
    * Returns the retained claim for a grant. Returns undefined if others want the lock, a copy of the request may still
-   * run, the grant was sent by message, the scripts send no recalls to the claim, or the inbox is not open, so that a
-   * recall may have been lost.
+   * run, the grant was sent by message, the scripts send no recalls to the claim, or the inbox is not open, in which
+   * case a recall may have been lost.
    *
    * @param hasWaited  whether the claim had to wait
    * @param callers    how many other callers of this process wait for the lock
@@ -198,7 +198,7 @@ export class RetainedClaim implements Retainable, Occupant {
     return last instanceof RetainedClaim ? last.#nextBlock() : FIRST_BLOCK;
   }
 
-  /** Returns the usual number unless this claim has used all of its tokens or served a full turn of the event loop. */
+  /** Returns `FIRST_BLOCK`, or calls `blockAfter` if this claim has used all its tokens or a full event-loop turn. */
   #nextBlock(): number {
     const { claim, setAt } = this.#granted;
     if (this.#served < claim.amount && !this.#isTurnOver) return FIRST_BLOCK;
@@ -251,7 +251,7 @@ export class RetainedClaim implements Retainable, Occupant {
   }
 
   recalled(): boolean {
-    // If this claim was already given up, the recall may come from this process's own request for its next claim.
+    // If this claim was already given up, do not count the recall: this process's own next claim may have caused it.
     if (!this.#isRecalled) this.#surroundings.recalled(this.#protocol.key);
     this.#giveBack();
     // The recall shows that this claim holds the lock.
@@ -302,7 +302,7 @@ export class RetainedClaim implements Retainable, Occupant {
     return this.#session.clientInbox.isOpen && this.#check?.isDeaf !== true;
   }
 
-  /** How long the claim may be kept, counted from `at`, in ms; 0 if it may not be kept. */
+  /** How long the claim may be kept, counted from `at`, in ms; 0 or less if it may not be kept. */
   #leftMs(at: Moment): number {
     const { claim, setAt } = this.#granted;
     const isUsable = !this.#isRecalled && this.#served < claim.amount && this.#hears();

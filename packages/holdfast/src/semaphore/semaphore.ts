@@ -87,7 +87,7 @@ export interface SemaphoreInspection extends Inspection {
    * here.
    */
   readonly capacity: number;
-  /** The number of permits held. Temporarily more than `capacity` after `resize` lowered it. */
+  /** The number of permits held. Can temporarily exceed `capacity` after `resize` lowers it. */
   readonly used: number;
 }
 
@@ -144,7 +144,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
     return tryAcquire(this.session, this.protocol, this.#resolve(options), this.make);
   }
 
-  /** Runs `work` while holding permits, like `Lock.run`. @throws as `acquire`; then `work` was not called */
+  /** Runs `work` while holding permits, like `Lock.run`. @throws as `acquire`; in that case, `work` was not called */
   override async run<Result>(
     work: (lease: SemaphoreLease) => Result | Promise<Result>,
     options: SemaphoreAcquireOptions & RunOptions = NONE,
@@ -155,7 +155,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
   /**
    * Changes the number of permits for all processes, immediately. If the number grows, the same call grants the new
    * permits to waiters. If it shrinks, holders keep their permits, and no permits are granted until the held permits
-   * fit.
+   * fit the new number.
    *
    * Processes that are configured with an earlier number of this semaphore keep working. A number that was never in
    * effect is still refused. The server forgets the new number 30 days after the last use, so configure your processes

@@ -55,7 +55,7 @@ local periodMs = tonumber(marker[6] or nowMs)
 if settled == run and nowMs - periodMs > 3600000 + math.max(longestMs, beforeMs) then
   beforeMs, longestMs, periodMs = longestMs, 0, nowMs
 end
--- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
+-- Do this write first: a server that is out of memory accepts it, and then all others of the script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 if leaseMs > longestMs then
   longestMs = leaseMs
@@ -63,7 +63,7 @@ if leaseMs > longestMs then
 end
 local allMs = math.max(longestMs, beforeMs)
 
--- The server computes its uptime from two times in whole seconds, so 10 ms after its start it may report 1 s.
+-- Subtract 1 s: the server computes its uptime from whole seconds, and may report 1 s just 10 ms after its start.
 local upMs = math.max(0, tonumber(string.match(info, 'uptime_in_seconds:(%d+)') or 0) - 1) * 1000
 local isAlone = place == 'voter' and marker[7] ~= run and heard ~= run
 local restMs, sinceMs = verdict(

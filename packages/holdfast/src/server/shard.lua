@@ -25,12 +25,12 @@ end
 
 local found = redis.call('HGET', KEYS[1], 'run')
 if found ~= run and vouched == run then
-  -- A server accepts this write even when it is out of memory, and then the later writes too (docs/adr/135).
+  -- Do this write first: a server that is out of memory accepts it, and then all others of the script (docs/adr/135).
   redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'run', run)
   found = run
 end
--- The marker expires 15 to 30 days after the last call. Extending it on every call would cost a write each time.
+-- The marker expires 15 to 30 days after the last call, because extending it on every call would cost a write.
 if found == run and redis.call('PTTL', KEYS[1]) < 1296000000 then
   redis.call('PEXPIRE', KEYS[1], 2592000000)
 end

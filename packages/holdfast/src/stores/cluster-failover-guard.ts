@@ -78,8 +78,8 @@ export class ClusterFailoverGuard implements FailoverGuard {
   /** The longest lease that this process has requested, in ms. */
   #longestMs = 0;
   /**
-   * The longest lease, in ms, that was reported to any server. A script that does not grant can use a lease of up to
-   * this length without asking first, even on a server that was never asked.
+   * The longest lease, in ms, that was reported to any server. A script that does not grant is sent with a lease of up
+   * to this length without asking first, even to a server that was never asked.
    */
   #reportedMs = 0;
   #changes = 0;
@@ -116,7 +116,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     const known = this.#slots.get(slot);
     const nowMs = performance.now();
     if (script.grants !== true) {
-      // The marker forgets a lease length that is not reported again.
+      // Report the lease length regularly, because the marker forgets a length that is not reported again.
       const isReported = known !== undefined && nowMs - known.run.reportedAtMs <= TOLD_MS;
       if (!isReported) void this.#found(slot, timeoutMs).catch(() => {});
       return script;
@@ -138,12 +138,12 @@ export class ClusterFailoverGuard implements FailoverGuard {
     send: (text: ScriptText) => Promise<unknown>,
     attempt: number,
   ): Promise<Admission | undefined> {
-    // The first attempts can fail because the client did not know where the slot is. After that, the slot may still be
-    // moving.
+    // The first attempts can fail because the client does not know where the slot is. If later ones fail too, the slot
+    // may still be moving, so wait.
     if (attempt > 2) await unrefSleep(Math.min(attempt - 2, TRIES) * PAUSE_MS);
     const slot = slotOf(call);
     this.#slots.delete(slot);
-    // A check already in progress may be about the previous server.
+    // Let a check in progress end and start a new one, because the first may be about the previous server.
     await this.#asking.get(slot)?.catch(() => {});
     const admission = this.#admission(call.script, await this.#found(slot, call.timeoutMs));
     if (admission !== undefined && "text" in admission) await send(admission.text);
@@ -166,7 +166,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   }
 
   /**
-   * Returns the run for which the slot is whole, or the remaining quiet time if that server may not grant yet.
+   * Returns the run for which the slot is whole, or the remaining quiet time if no lock in the slot may be granted yet.
    * Undefined if a connection was lost in the meantime. Concurrent callers share one check.
    */
   #found(slot: number, timeoutMs: number): Promise<Found> {
@@ -254,7 +254,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
   }
 
   /**
-   * How long a listed master still may not grant, in ms; 0 if it may grant now. Undefined if another server replied.
+   * The time until a listed master may grant, in ms; 0 if it may grant now. Undefined if another server replied.
    */
   async #settleOther(
     { id, home }: { readonly id: string; readonly home: number },
@@ -270,8 +270,8 @@ export class ClusterFailoverGuard implements FailoverGuard {
   }
 
   /**
-   * How long this run still may not grant, in ms; 0 if it may grant now. Undefined if its home slot has moved to
-   * another server.
+   * The time until this run may grant, in ms; 0 if it may grant now. Undefined if its home slot has moved to another
+   * server.
    */
   async #settle(run: Run, home: number, timeoutMs: number): Promise<number | undefined> {
     if (run.isSettled) return 0;

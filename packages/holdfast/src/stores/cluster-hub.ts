@@ -21,9 +21,7 @@ const ANSWER_MS = 1_000;
  * stay on a master that became a replica.
  */
 const CHECK_MS = 250;
-/**
- * The hub probes once per this number of checks: it pings the server and makes the client look up the owner of a slot.
- */
+/** Number of checks per probe. A probe pings the server and makes the client look up the owner of a slot. */
 const CHECKS_PER_PROBE = 8;
 /**
  * First pause between attempts to follow a channel, in ms. It is doubled each time up to the longest pause: a moved
@@ -377,7 +375,8 @@ export class ClusterHub {
       this.#notifying = undefined;
       this.#onReconnect();
     }, GATHER_MS);
-    // Waiters have their own timers. Without waiters, no notification is needed.
+    // This timer must not keep the process alive: waiters have their own timers, and without waiters no notification is
+    // needed.
     this.#notifying.unref();
   }
 

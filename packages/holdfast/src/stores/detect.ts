@@ -70,7 +70,7 @@ export function storeFor(redis: unknown, { subscriber, conditions, option = "red
 }
 
 /**
- * Rejects clients in a mode that cannot run scripts. Otherwise the first acquire would fail, and only after `waitMs`.
+ * Rejects clients that cannot run scripts. Without this check, the first acquire would fail, and only after `waitMs`.
  */
 function refuseMode(client: unknown, option: string): void {
   if (typeof client !== "object" || client === null) return;
@@ -87,7 +87,7 @@ function refuseMode(client: unknown, option: string): void {
       "pass another client, such as `client.duplicate()`",
     );
   if (has(client, "evalsha", "internal_send_command"))
-    throw unusable(option, "a client of redis 3 or older", "install redis 4 or later");
+    throw unusable(option, "a client of version 3 or older of the package redis", "install version 4 or later");
   if (Reflect.get(client, "constructor")?.name === "RedisMock")
     throw unusable(
       option,

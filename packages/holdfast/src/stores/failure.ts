@@ -34,7 +34,7 @@ const REFUSES_ALL_WRITES = /^(?:READONLY|MISCONF|NOREPLICAS|OOM)\b/i;
 const ELSEWHERE = /^(?:MOVED|ASK)\b/i;
 const NOT_HERE = { mayHaveRun: false, transient: true };
 
-/** A slot may move to another node while a script runs. The next call is sent to the new node. */
+/** The slot moved to another node, or the cluster went down, while the script was running. A later call may succeed. */
 const GONE_MEANWHILE =
   /\bScript attempted to (?:access a non local key|execute a write command while the cluster is down)/;
 
@@ -121,7 +121,7 @@ export function messageOf(cause: unknown): string {
   }
 }
 
-/** The address of a server for an error message, followed by the client's last error, if any. */
+/** The address of a server for an error message, followed by the client's last error if there was one. */
 export function placeOf(server: ServerAddress | undefined, lastError?: string): string {
   const { host, port } = server ?? { host: "the server", port: undefined };
   const place = port === undefined ? host : `${host}:${port}`;
@@ -150,9 +150,9 @@ export interface Refused {
   readonly channels?: readonly string[] | undefined;
 }
 
-/** The error messages of Redis 6, of Redis 7 and later, and of GLIDE. */
+/** The errors for a missing permission, as worded by Redis 6, by Redis 7 and later, and by GLIDE. */
 const COMMAND = /no permissions to run the '([^']+)' command( or its subcommand)?/i;
-/** The subcommands that Holdfast sends, by command, because the errors of Redis 6 name only the command. */
+/** The subcommands that Holdfast sends, by command. Needed because the errors of Redis 6 name only the command. */
 const SUBCOMMANDS: Readonly<Record<string, string>> = { script: "script|load", cluster: "cluster|myid" };
 const COMMAND_IN_SCRIPT = /script can't run this command/i;
 const KEY = /no permissions to access (?:one of the keys|a key|the '.*' key)|can't access at least one of the keys/i;
@@ -232,7 +232,7 @@ function commandsAt(source: string, line: number): string {
 export class ForbiddenChannels {
   readonly #warned = new Set<string>();
 
-  /** Warns if `cause` means that the user lacks a permission on `channel`. @returns the missing rule, if any */
+  /** Warns if `cause` means that the user lacks a permission on `channel`. @returns the missing rule, or undefined */
   warn(cause: unknown, channel: string): string | undefined {
     const missing = missingPermission(cause, { channels: [channel] });
     // Channels of one type differ only in the id or name after the second colon.

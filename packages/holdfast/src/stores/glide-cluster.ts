@@ -20,7 +20,7 @@ import { within } from "./timeout.js";
  * count it. The store therefore makes the client look up its channels periodically, and asks the masters which channels
  * they count.
  *
- * @param openSubscriber  creates the subscriber client; without it inboxes reject with UnsupportedError
+ * @param openSubscriber  creates the subscriber client; without it, opening an inbox rejects with UnsupportedError
  * @param conditions  conditions under which a grant counts
  */
 export function glideClusterStore(
@@ -36,7 +36,7 @@ export function glideClusterStore(
       return glide.customCommand(words, { route: { type: "primarySlotKey", key: sha1 } });
     },
     load(source, [key], attempt) {
-      // While a slot moves, the client's slot table does not contain the server that the client was redirected to.
+      // While a slot moves, the slot table names only the old owner, so a retry loads the script on all masters.
       const isOne = key !== undefined && attempt === 1;
       return glide.customCommand(["SCRIPT", "LOAD", source], {
         route: isOne ? { type: "primarySlotKey", key } : "allPrimaries",
@@ -141,8 +141,8 @@ class ClusterSubscriber implements Inboxes {
   }
 
   /**
-   * Whether the server of the channel's slot has sharded channels. On a server before Redis 7, the library would repeat
-   * `SSUBSCRIBE` without a pause.
+   * Whether the server of the channel's slot has sharded channels. Checked before subscribing, because on a server
+   * before Redis 7, the library would repeat `SSUBSCRIBE` without a pause.
    *
    * @throws StoreError  no reply, so the caller must ask again
    */

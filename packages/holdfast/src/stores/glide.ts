@@ -30,7 +30,7 @@ export type GlideRoute = "allPrimaries" | { readonly type: "primarySlotKey"; rea
 
 const NOT_OF_A_CLUSTER = "the result of `subscriber` for a GlideClusterClient must also be a GlideClusterClient";
 
-/** How long to wait, before closing the client, for the server to confirm the unsubscribe, in ms. */
+/** How long to wait for the server to confirm the unsubscribe before the client is closed, in ms. */
 const GOODBYE_MS = 1_000;
 
 /** The library checks its connections and replaces dead ones by itself. */
@@ -77,8 +77,8 @@ export function glideStore(
 }
 
 /**
- * Uses `subscriber` as a subscriber connection. It must have no other use, because each message reaches only one
- * reader.
+ * Uses `subscriber` as a subscriber connection. It must not be used for anything else, because each message reaches
+ * only one reader.
  */
 export function glideSubscriber(subscriber: GlideClient, events: SubscriberEvents): Subscriber {
   const isSharded = (channel: string): boolean => events.isSharded?.(channel) === true;

@@ -61,7 +61,7 @@ export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantCond
     evalsha: (sha1, keys, args) => redis.evalsha(sha1, keys.length, ...inputsOf(keys, args)),
     load(source, [key], attempt) {
       const masters = redis.nodes("master");
-      // While a slot moves, the client's slot table does not contain the server that the client was redirected to.
+      // While a slot moves, the slot table names only the old owner, so a retry loads the script on all masters.
       const owner = key === undefined || attempt > 1 ? undefined : redis.slots[clusterSlot(key)]?.[0];
       const reached = masters.filter((master) => owner === undefined || addressOf(master) === owner);
       return allThatAnswer(
@@ -87,8 +87,8 @@ export function ioredisClusterStore(redis: IoredisCluster, conditions: GrantCond
 
   function watch(onBack: () => void): () => void {
     if (redis.status === "ready") said.error = "";
-    // The client removes a node immediately when its connection is lost, and resends commands in flight to the slot's
-    // new owner.
+    // These events count as reconnects: the client removes a node immediately when its connection is lost, and resends
+    // commands in flight to the slot's new owner.
     redis.on("-node", onBack);
     redis.on("+node", onBack);
     const onError = (error: unknown, address: unknown): void => {
@@ -132,7 +132,7 @@ function ioredisNodes(redis: IoredisCluster): ClusterNodes {
       if (like === undefined) throw new Error("the client has no connection to any master");
       const colon = address.lastIndexOf(":");
       const [host, port] = [address.slice(0, colon), Number(address.slice(colon + 1))];
-      // Channel names are used without a key prefix. The hub opens a new connection if this one is lost.
+      // Channel names are used without a key prefix. If this connection is lost, the hub opens a new one instead.
       return ioredisNodeSubscriber(
         like.duplicate({ ...LISTENING, host, port, keyPrefix: "", readOnly: false, retryStrategy: null }),
         events,

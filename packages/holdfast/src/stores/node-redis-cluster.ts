@@ -75,7 +75,7 @@ export function nodeRedisClusterStore(redis: NodeRedisCluster, conditions: Grant
     },
     load(source, [key], attempt) {
       const load = async (master: NodeRedisMaster): Promise<unknown> => (await clientOf(master)).scriptLoad(source);
-      // While a slot moves, the slot table names its old owner, but the client was redirected to the new one.
+      // While a slot moves, the slot table names only the old owner, so a retry loads the script on all masters.
       const owner = key === undefined || attempt > 1 ? undefined : masterOf(key);
       return allThatAnswer((owner === undefined ? redis.masters : [owner]).map(load), ONE_OF_MANY_MS);
     },

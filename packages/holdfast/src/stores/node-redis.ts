@@ -73,7 +73,7 @@ export function nodeRedisStore(
   const { wait, duplicate, getMasterNode } = redis;
   const sendCommand = redis.sendCommand as ((words: string[]) => Promise<unknown>) | undefined;
   const client: ScriptClient = {
-    // A pool sends the two commands on different connections, and a Sentinel client may do the same.
+    // A pool sends the two commands on different connections, and a Sentinel client may too, so the order is uncertain.
     free:
       duplicate === undefined || getMasterNode !== undefined || sendCommand === undefined
         ? undefined
@@ -84,7 +84,7 @@ export function nodeRedisStore(
             ),
     evalsha: (sha1, keys, args) => redis.evalSha(sha1, { keys: [...keys], arguments: args.map(toArgument) }),
     load: (source) => redis.scriptLoad(source),
-    // A pool would send the two commands on different connections.
+    // A pool would send EVALSHA and WAIT on different connections, so the result of WAIT would prove nothing.
     ...(wait !== undefined &&
       duplicate !== undefined && {
         async acknowledged(
@@ -144,7 +144,7 @@ export function nodeRedisStore(
   });
 }
 
-const CONNECT_AGAIN = "close and connect the node-redis client again when it does not answer a PING";
+const CONNECT_AGAIN = "close the node-redis client and reconnect it when it does not answer a PING";
 
 /** Undefined for a pool and for a Sentinel client, which keep their connection options elsewhere. */
 function clientTimeouts({ options, getMasterNode, duplicate, destroy }: NodeRedisClient): ClientTimeouts | undefined {
@@ -163,7 +163,7 @@ function clientTimeouts({ options, getMasterNode, duplicate, destroy }: NodeRedi
 
 function cureOf(hasSocketTimeout: boolean, isSet: boolean, isOwnStrategy: boolean): string | undefined {
   if (!hasSocketTimeout) return CONNECT_AGAIN;
-  if (!isSet) return `${CONNECT_AGAIN}, or set socket.socketTimeout and a socket.reconnectStrategy of your own`;
+  if (!isSet) return `${CONNECT_AGAIN}, or set socket.socketTimeout and your own socket.reconnectStrategy`;
   return isOwnStrategy
     ? undefined
     : "set socket.reconnectStrategy, because without it a socket timeout closes the client for good";
@@ -178,7 +178,9 @@ function nodeRedisServer({ options, getMasterNode, duplicate }: NodeRedisClient)
   return path === undefined ? { host, port: Number(port) } : { host: path, port: undefined };
 }
 
-/** Uses `subscriber` as a subscriber connection, and connects it if necessary. It must have no other use. */
+/**
+ * Uses `subscriber` as a subscriber connection, and connects it if necessary. It must not be used for anything else.
+ */
 export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: SubscriberEvents): Subscriber {
   // Without a listener, an error would end the process. An error is also the only sign that the client has given up.
   const isBehindSentinel = subscriber.getMasterNode !== undefined;

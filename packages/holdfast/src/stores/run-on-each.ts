@@ -9,7 +9,7 @@ import { within } from "./timeout.js";
  */
 const TO_ALL = 2;
 
-/** Implements `Store.runOnEach`. Loads the script every time, because it is rarely called. */
+/** Implements `Store.runOnEach`. Each call loads the script again, because such calls are rare. */
 export function onEach(client: ScriptClient): NonNullable<Store["runOnEach"]> {
   return async (script, args, timeoutMs) => {
     const ask = async (): Promise<readonly unknown[]> => {

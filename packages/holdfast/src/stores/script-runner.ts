@@ -83,7 +83,7 @@ export interface ScriptClient {
    * is connected.
    */
   noConnection?(): string | undefined;
-  /** How many consecutive calls had no reply. `ScriptRunner` updates it. */
+  /** Number of consecutive calls without a reply. `ScriptRunner` updates it. */
   unanswered?: number | undefined;
   /** Rises with each lost connection if the client resends commands that were in flight; otherwise constant. */
   losses(): number;
@@ -269,7 +269,7 @@ class SentScript implements ScriptCall {
     const loadings = this.#loadings;
     const { sha1 } = this.text;
     const other = loadings.get(sha1);
-    // This call can still succeed if the other call failed or timed out.
+    // If the other call fails or times out, this call loads the script itself, because it can still succeed.
     if (other !== undefined) return other.catch(() => (this.#isSettled ? undefined : this.#load()));
     const loading = Promise.race([this.#load(), this.reply.then(() => undefined)]).finally(() => loadings.delete(sha1));
     loadings.set(sha1, loading);

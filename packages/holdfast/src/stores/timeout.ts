@@ -7,8 +7,8 @@ function timerMs(durationMs: number): number {
 }
 
 /**
- * Calls `onOver` after `timeoutMs`, once the data that has arrived by that time has been read. After the process was
- * paused, timers run before sockets are read, so a reply that arrived in time would otherwise be missed.
+ * Calls `onOver` after `timeoutMs`, once the data that has arrived by that time has been read. After the process has
+ * been paused, timers run before sockets are read, so a reply that arrived in time would otherwise be missed.
  */
 export function startTimeout(onOver: () => void, timeoutMs: number): NodeJS.Timeout {
   return setTimeout(() => setImmediate(onOver), timerMs(timeoutMs));

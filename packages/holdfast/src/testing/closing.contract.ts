@@ -78,7 +78,7 @@ export function closingContract(subject: StoreUnderTest): void {
     expect(unsettled).toMatchObject([{ name: scene.name, token: lease.token }]);
     expect(() => lease.assertHeld()).toThrow("left it to expire");
     await expect(lease.release()).rejects.toThrow(LeaseLostError);
-    // There may be no holder if the machine stalled until the lease had expired.
+    // If the machine stalls until the lease expires, there is no holder.
     const holders = await scene.holders();
     for (const { owner } of holders) expect(owner).toBe(lease.owner);
     const next = await scene.rival.acquire({ waitMs: LONG_MS });

@@ -299,7 +299,7 @@ export function webLocksContract(subject: StoreUnderTest): void {
     expect(error).toMatchObject({ name: "AbortError", cause: { reason: expect.stringMatching(BY_FORCE) } });
     expect((error as DOMException & { cause: unknown }).cause).toBeInstanceOf(LeaseLostError);
     expect(held.lease.signal.aborted).toBe(true);
-    // The callback was still running.
+    // The callback is still running. Its result is ignored.
     held.release("ignored");
     expect(await first().request(scene.name, () => "next")).toBe("next");
   });

@@ -18,11 +18,11 @@ export interface Asked {
 }
 
 /**
- * Reads the arguments.
+ * Converts and checks the arguments of `request`.
  *
  * @throws TypeError     an argument is missing or cannot be converted
  * @throws DOMException  NotSupportedError: the name or a combination of options is not allowed
- * @throws the signal's reason, if it has aborted
+ * @throws the signal's reason, if the signal has aborted
  */
 export function readArguments(args: readonly unknown[]): Asked {
   if (args.length < 2) throw new TypeError(`request needs 2 arguments, name and callback; got ${args.length}`);

@@ -56,7 +56,7 @@ function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
       // again, like a waiter whose grant was revoked. A steal is not repeated, because it would end the holds of others
       // a second time.
       while (lease !== null && lease.validForMs() <= 0) {
-        // The lease ends in this process slightly earlier than on the server, so the server may still count it.
+        // The lease ends in this process slightly before it ends on the server, so the server may still need a release.
         await lease.release().catch(() => {});
         if (asked.steal) throw lostBeforeUse(lease.name);
         lease = await leaseFor(asked, internals, lines);
@@ -65,7 +65,7 @@ function managerOf(holdfast: Holdfast, internals: Internals): WebLockManager {
       return (await (lease === null ? asked.callback(null, null) : whileHeld(asked, lease))) as never;
     },
     async query() {
-      // A snapshot contains every request that was made before it.
+      // A snapshot must contain every request that was made before it.
       await Promise.all(Array.from(lines.values(), (line) => line.passed()));
       return snapshot(holdfast);
     },
@@ -143,7 +143,7 @@ async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease):
           await lease.release();
           resolve(result);
         } catch (error) {
-          // Even if the release was not confirmed, the work ended while the lease was valid, and the lease will expire.
+          // The work ended while the lease was valid, so an unconfirmed release is no failure: the lease will expire.
           if (wasHeld && !(error instanceof LeaseLostError)) resolve(result);
           else reject(lossOf(lease, { isRunning, known: error }));
         }

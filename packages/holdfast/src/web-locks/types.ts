@@ -22,7 +22,7 @@ export interface WebLockOptions {
   /** Whether to call the callback with null if the lock cannot be granted now, instead of waiting. @default false */
   readonly ifAvailable?: boolean | undefined;
   /**
-   * Whether to end all current holds of the lock and be granted before all waiters. The requests of those holders
+   * Whether to end all current holds of the lock and get it before all waiters. The requests of those holders
    * reject with an AbortError. Their callbacks continue, so use this only to recover a lock whose holders are stuck.
    * @default false
    */
@@ -76,7 +76,7 @@ export interface WebLockManager {
    * @throws DOMException "NotSupportedError"  the name begins with `-`, or the options exclude each other; nothing was
    *                                           sent
    * @throws TypeError, RangeError             an invalid argument, or a name of more than 512 bytes; nothing was sent
-   * @throws the signal's reason, if it aborts before the callback is called
+   * @throws the signal's reason, if the signal aborts before the callback is called
    * @throws PausedError, StoreError, EvictionError, ClosedError  as `acquire` of any lock; the callback was not called
    */
   request<Result>(name: string, callback: WebLockCallback<Result>): Promise<Awaited<Result>>;

@@ -55,7 +55,11 @@ test("client objects can be passed instead of stores", () => {
 const refused: [string, (holdfast: Holdfast) => unknown, RegExp][] = [
   ["mutex", (holdfast) => holdfast.mutex("a"), /The mutex "a" cannot be on several independent servers: its queue/],
   ["reentrantMutex", (holdfast) => holdfast.reentrantMutex("a"), /queue needs all requests in one order/],
-  ["multiLock", (holdfast) => holdfast.multiLock(["a", "b"]), /could block each other forever, each with some of the servers each member/],
+  [
+    "multiLock",
+    (holdfast) => holdfast.multiLock(["a", "b"]),
+    /could block each other forever, each with some of the servers/,
+  ],
   [
     "semaphore",
     (holdfast) => holdfast.semaphore("a", { permits: 2 }),

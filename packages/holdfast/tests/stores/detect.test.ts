@@ -59,7 +59,9 @@ test("a redis 3 client is refused with an error that names the required version"
   const { createClient: createClient3 } = require("redis3") as { createClient(options: object): Client3 };
   const client = createClient3({ port: 1 });
   client.on("error", () => {}); // nothing listens there
-  expect(() => storeFor(client)).toThrow("got a client of redis 3 or older: install redis 4 or later.");
+  expect(() => storeFor(client)).toThrow(
+    "got a client of version 3 or older of the package redis: install version 4 or later.",
+  );
   client.end(false);
 });
 

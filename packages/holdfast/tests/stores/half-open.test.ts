@@ -270,9 +270,9 @@ describe("the timeouts that a client reports", () => {
   });
 
   test.each([
-    ["redis4", { socketTimeout: 5_000, reconnectStrategy: () => 20 }, undefined, /^close and connect [^,]*$/],
-    ["redis5", {}, undefined, /^close and connect .*, or set socket\.socketTimeout/],
-    ["redis", {}, undefined, /^close and connect .*, or set socket\.socketTimeout/],
+    ["redis4", { socketTimeout: 5_000, reconnectStrategy: () => 20 }, undefined, /^close the node-redis client and reconnect [^,]*$/],
+    ["redis5", {}, undefined, /^close the node-redis client and reconnect .*, or set socket\.socketTimeout/],
+    ["redis", {}, undefined, /^close the node-redis client and reconnect .*, or set socket\.socketTimeout/],
     ["redis", { socketTimeout: 5_000 }, 5_000, /^set socket\.reconnectStrategy/],
     ["redis5", { socketTimeout: 5_000, reconnectStrategy: () => 20 }, 5_000, undefined],
     ["redis", { socketTimeout: 5_000, reconnectStrategy: () => 20 }, 5_000, undefined],
