@@ -31,7 +31,7 @@ export const WAITING: readonly Tooth[] = [
     patches: [
       patch(
         QUESTIONS,
-        "session.listen(protocol, session.commandTimeoutMs).then(() => this.ask(), goWithout);\n      // Keeps the process alive while subscribing, and asks the server if that takes long.\n      this.#later().in(session.commandTimeoutMs);",
+        "session.listen(protocol, session.commandTimeoutMs).then(() => this.ask(), goWithout);\n      // Keeps the process alive while subscribing, and asks the server again if that takes too long.\n      this.#later().in(session.commandTimeoutMs);",
         "session.listen(protocol, session.commandTimeoutMs).then(() => {}, goWithout);",
       ),
     ],
