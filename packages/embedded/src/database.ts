@@ -50,7 +50,7 @@ export class Database {
     return this.#nowMs;
   }
 
-  /** Sets the time, in ms since 1970, until the next call. */
+  /** Stops the clock at `nowMs`, in ms since 1970, until the next call. */
   freeze(nowMs: number): void {
     this.#nowMs = nowMs;
     if (this.#entries.size >= this.#sweepAt) this.#sweep();

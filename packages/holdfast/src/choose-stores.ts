@@ -42,7 +42,7 @@ export function chooseStores(options: HoldfastOptions): Store | readonly Store[]
     checkServers(redlock);
     if (failoverGrace === "off" || failoverGrace === "auto") {
       throw new TypeError(
-        `failoverGrace must be "strict" with redlock, or absent: a server that restarts without its grants must not vote; got ${show(failoverGrace)}`,
+        `failoverGrace must be "strict" or omitted with redlock, because a server that restarts without its grants must not vote; got ${show(failoverGrace)}`,
       );
     }
     if (replicas !== undefined) {

@@ -58,7 +58,7 @@ export async function lookUp(
  * @returns as `surveyAll`. `locks` has only the mutex, or is empty if the mutex is free and its conditions have no
  *          waiters
  * @throws TypeError, RangeError  invalid name; nothing was sent
- * @throws as `surveyAll` otherwise
+ * @throws the other errors of `surveyAll`
  */
 export async function lookUpConditions(holdfast: Holdfast, name: string): Promise<Surveyed> {
   checkName(name);

@@ -39,7 +39,7 @@ export interface BarrierInspection {
   readonly name: string;
   /** The number of parties on the server; undefined if the barrier has not been used for a day. */
   readonly parties: number | undefined;
-  /** The generation in which parties currently arrive, or the one that broke. */
+  /** The generation that parties are joining, or the one that broke. */
   readonly generation: number;
   /** The parties that have arrived, in order of arrival. */
   readonly arrived: readonly WaitingClaim[];

@@ -13,7 +13,7 @@
   ARGV[1] from       id of the claim that held the mutex before the wait
   ARGV[2] token      token of its grant
   ARGV[3] owner      id of the claim that stops waiting
-  ARGV[4] entered    1 if the claim certainly has waited; 2 if its signal was used or passed on; otherwise 0
+  ARGV[4] entered    1 if the claim is known to have waited; 2 if its signal was used or passed on; otherwise 0
   ARGV[5] inbox      prefix of inbox channels; a client's channel is the prefix plus the client id
   GRANTS  by hand-off
   REPLY   0          absent: the claim neither waited nor held the mutex, and there is no signal to pass on

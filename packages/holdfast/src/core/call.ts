@@ -82,8 +82,8 @@ function decode<Form extends ReplyForm>(
       mayHaveRun: true,
       transient: false,
       cause: isNoAnswer(reply)
-        ? `${script.name} got no result, as inside MULTI: use a client outside a transaction`
-        : `${script.name} gave an unknown reply: ${JSON.stringify(reply)}`,
+        ? `${script.name} returned no result, as inside MULTI: use a client outside a transaction`
+        : `${script.name} returned an unexpected reply: ${JSON.stringify(reply)}`,
     });
   }
   // The compiler cannot check property names created at run time. The checks in the decoders make this cast safe.

@@ -84,7 +84,7 @@ export async function settle(
   graceMs: number,
   cut: (end: () => void) => void,
 ): Promise<CloseOutcome> {
-  // End waits first: a holder that is waiting for another lock can end its work only once that wait has ended.
+  // End the waits first: a holder that is waiting for another lock can end its work only once that wait has ended.
   for (const occupant of occupants) if (occupant.held === undefined && occupant.waits !== false) void occupant.close();
   const holders = occupants.flatMap((occupant) => {
     const [lease] = occupant.held?.() ?? [];

@@ -319,8 +319,8 @@ export class QuorumError extends StoreError {
 }
 
 /**
- * Milliseconds until a majority of the servers can grant again. Undefined unless so many servers are in their quiet
- * time that the others do not form a majority.
+ * Milliseconds until a majority of the servers can grant again. Undefined if those that are not in their quiet time
+ * already form a majority.
  */
 function majorityResumesInMs(answers: readonly ServerAnswer[]): number | undefined {
   const restsMs = answers.flatMap(({ error }) => {

@@ -93,7 +93,7 @@ export interface GrantEvent extends CallEvent {
 /**
  * Why an acquire ended without a lease.
  *
- * - `refused`: the caller chose not to wait, or an error shows that waiting does not help
+ * - `refused`: the caller chose not to wait, or an error shows that waiting would not help
  * - `timeout`: `waitMs` has passed
  * - `aborted`: the caller's signal aborted
  * - `paused`: the lock is paused

@@ -118,7 +118,7 @@ export class Guard {
     return this.#isOpen;
   }
 
-  /** Called after a reconnect, because the connection may lead to another server now. */
+  /** Called after a reconnect, because the connection may now go to another server. */
   serverMayHaveChanged(): void {
     for (const one of this.#asked) one.serverMayHaveChanged();
     this.#update();

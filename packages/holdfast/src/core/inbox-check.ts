@@ -51,7 +51,7 @@ export interface Target {
 
 /** Sends echoes, and reports connections that deliver none. */
 export interface Echo {
-  /** Sends an echo. Resolves to whether the server counts the subscriber. @throws StoreError */
+  /** Sends an echo. Resolves to true if the server counts the subscriber. @throws StoreError */
   send(echo: Pick<Target, "channel" | "isCounted"> & { readonly number: number }, timeoutMs: number): Promise<boolean>;
   /**
    * Called once per period without messages, if replacing the connection did not help or is not possible.

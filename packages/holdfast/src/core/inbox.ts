@@ -10,7 +10,7 @@ import type { Inbox, Store } from "./store.js";
 const SIZE = 4_096;
 
 /**
- * A map with rising numbers as keys, for many short-lived entries.
+ * A map whose keys are increasing numbers, for many short-lived entries.
  *
  * A Map that gains and loses an entry per acquire leaves a chain of old tables, which the garbage collector frees late
  * (measured cost: 5 to 7 of the 46 µs that an acquire and a release take). So entries go into a ring, where most are

@@ -394,7 +394,7 @@ export class Session {
 
 // --- The record of this client: it says which process the client id belongs to.
 //
-// The record is only for information. A failed write does no harm, because the next refresh tries again.
+// The record is informational only. A failed write does no harm, because the next refresh tries again.
 
 /** Storage of client records. */
 export interface ClientRecords {

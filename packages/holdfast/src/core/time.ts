@@ -35,7 +35,7 @@ export function validUntil(setAt: Moment, leaseMs: number): Moment {
   return { monotonicMs: setAt.monotonicMs + trustedMs, wallMs: setAt.wallMs + trustedMs };
 }
 
-/** The time left until `moment`, in ms, by the clock that shows less; 0 if `moment` has passed. */
+/** The time left until `moment`, in ms, by the clock that leaves less time; 0 if `moment` has passed. */
 export function msUntil(moment: Moment, runtime: Runtime): number {
   return msFrom(now(runtime), moment);
 }

@@ -92,7 +92,7 @@ export class Election extends Lock<Leadership> {
    * @throws AcquireTimeoutError  not elected within `waitMs`; nothing is held; names the leader
    * @throws LeaseLostError  elected, but the lease was lost before the value was stored
    * @throws TypeError, RangeError  invalid value or option; nothing was sent
-   * @throws as `Lock.acquire` otherwise
+   * @throws the other errors of `Lock.acquire`
    */
   async campaign(value: string, options: CampaignOptions = NONE): Promise<Leadership> {
     return this.#campaign(value, options, [...ACQUIRE_OPTIONS, "delayMs"]);

@@ -15,7 +15,7 @@ import type { Inbox } from "../core/store.js";
  * - An observer keeps only the newest state, however slow its reader is.
  */
 
-/** How often to read if no earlier change is expected, in case a message was lost unnoticed. */
+/** How often to read unless a change is expected sooner. Finds changes whose message was lost. */
 const RECHECK_MS = 30_000;
 /** How often to read without a subscription, or after a failed read. */
 const POLL_MS = 1_000;

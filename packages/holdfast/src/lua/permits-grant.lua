@@ -85,8 +85,8 @@ local function grantHeads(self)
   -- EXISTS counts a repeated key twice, so a result above 1 means that there is a pause.
   local found = used < capacity and redis.call('EXISTS', KEYS[5], KEYS[6], KEYS[6]) or 0
   if found > 1 and used == 0 and wasHeld then
-    -- The permits became free during a pause. Raise the fence as a grant does, so that an earlier holder is refused if
-    -- it is late.
+    -- The permits became free during a pause. Raise the fence as a grant does, so that late requests of an
+    -- earlier holder are refused.
     redis.call('SET', KEYS[2], nextToken(), 'PX', keptMs())
   end
   if found ~= 1 then

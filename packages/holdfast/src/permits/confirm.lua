@@ -18,7 +18,7 @@ local owner = ''
 
 -- include permits-state
 -- include permits
--- Do this write first: a server that is out of memory accepts it, and then all others of the script (docs/adr/135).
+-- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 mend()
 local reply = {1}

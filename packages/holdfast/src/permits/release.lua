@@ -45,7 +45,7 @@ end
 -- include permits
 -- include permits-grant
 -- include why-lost
--- Do this write first: a server that is out of memory accepts it, and then all others of the script (docs/adr/135).
+-- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local isHeld = record and isUnder(record, token)

@@ -142,7 +142,7 @@ export class ReadWriteLease extends Lease {
 
 /** A reader or a writer. */
 export interface ReadWriteHolder extends Holder {
-  /** The side that it holds. */
+  /** The side that this holder has. */
   readonly mode: ReadWriteMode;
 }
 
@@ -184,8 +184,8 @@ export class ReadWriteSide extends Lock<ReadWriteLease> {
 }
 
 /**
- * A lock that any number of readers can share, or that one writer holds alone. This guarantee applies across processes,
- * on one server, between failovers.
+ * A lock that any number of readers can share, or that one writer holds alone. This applies across processes
+ * that use one server, unless a failover occurs.
  *
  * Both sides use one queue, first come, first served. Readers that arrive after a waiting writer wait behind it, so
  * readers cannot starve a writer, and writers cannot starve a reader. One release grants the lock to all readers up to

@@ -208,8 +208,8 @@ export class Ballot {
   }
 
   /**
-   * Returns the vote if it counts; otherwise a failure. A grant does not count if the server did not know the length of
-   * the lease in time, or has restarted since (see memories.ts).
+   * Returns the vote if it counts; otherwise a failure. A grant does not count if the server learned the length of
+   * the lease too late, or has restarted since (see memories.ts).
    */
   #counted(server: QuorumServer, vote: Vote): Vote {
     if (vote.outcome !== "granted") return vote;

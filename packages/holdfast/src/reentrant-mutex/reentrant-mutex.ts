@@ -119,7 +119,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
    * @throws LeaseLostError    the hold to reenter is over
    * @throws UnsupportedError  `renew` or `maxHoldMs` differs from that of the hold to reenter
    * @throws TypeError         `within` is not a lease on this lock from this Holdfast instance
-   * @throws as `Lock.acquire` otherwise
+   * @throws the other errors of `Lock.acquire`
    */
   override async acquire(options: ReentrantOptions = NONE): Promise<ReentrantLease> {
     const { within, others } = split(options);

@@ -150,7 +150,7 @@ export class RetainedClaim implements Retainable, Occupant {
   #until: Moment | undefined;
   #timer: Timer | undefined;
   #isKept = false;
-  /** Whether the claim must not be kept again: another caller wants the lock, its time is over, or it has ended. */
+  /** True once the claim can no longer be retained: another caller wants the lock, its time is over, or it has ended. */
   #isRecalled = false;
 
   private constructor(session: Session, protocol: LockProtocol, granted: Granted, retainMs: number) {

@@ -94,7 +94,7 @@ export interface SemaphoreInspection extends Inspection {
 const SEMAPHORE_OPTIONS = /* @__PURE__ */ ACQUIRE_OPTIONS.concat("permits");
 
 /**
- * Limits how many permits all processes together can hold at a time. The limit holds on one server, between failovers.
+ * Limits how many permits all processes together can hold at a time, on one server, unless a failover occurs.
  *
  * Callers wait in a queue on the server, first come, first served: a caller that wants many permits is never overtaken
  * by callers that want few. Every permit belongs to a lease, which is renewed while its holder's process runs. So the
@@ -126,7 +126,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
    *                                lease ends first
    * @throws CapacityMismatchError  the declared number was never in effect, or too many are requested; nothing is held
    * @throws RangeError             more permits requested than the semaphore was configured with; nothing was sent
-   * @throws as `Lock.acquire` otherwise
+   * @throws the other errors of `Lock.acquire`
    */
   override async acquire(options: SemaphoreAcquireOptions = NONE): Promise<SemaphoreLease> {
     return acquire(this.session, this.protocol, this.#resolve(options), this.make);
@@ -138,7 +138,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
    * @returns null if too few permits are free, or if other callers wait
    * @throws CapacityMismatchError  the declared number was never in effect, or too many are requested; nothing is held
    * @throws RangeError             more permits requested than the semaphore was configured with; nothing was sent
-   * @throws as `Lock.tryAcquire` otherwise
+   * @throws the other errors of `Lock.tryAcquire`
    */
   override async tryAcquire(options: SemaphoreTryAcquireOptions = NONE): Promise<SemaphoreLease | null> {
     return tryAcquire(this.session, this.protocol, this.#resolve(options), this.make);

@@ -12,7 +12,7 @@ export interface LeastPrivilege {
    * as `+ssubscribe`.
    */
   readonly cluster: readonly string[];
-  /** Commands that client libraries send to a cluster by themselves, most of them before the first request. */
+  /** Commands that client libraries send to a cluster on their own, most of them before the first request. */
   readonly clusterClients: readonly string[];
 }
 

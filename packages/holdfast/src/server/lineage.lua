@@ -10,7 +10,7 @@
   The longest lease is kept for the period in which it was reported, and for the next one. A period lasts one hour
   longer than any reported lease, and clients report every minute. So a lease length in use is never forgotten, but a
   length that is no longer used is eventually forgotten. The marker itself expires a month after the end of the last
-  lease that can have been granted.
+  lease that could have been granted.
 
   A server of a quorum that forgot its longest lease cannot know how long to wait. So it waits for one hour, unless a
   client reports that it has asked enough of the other servers since this run began
@@ -55,7 +55,7 @@ local periodMs = tonumber(marker[6] or nowMs)
 if settled == run and nowMs - periodMs > 3600000 + math.max(longestMs, beforeMs) then
   beforeMs, longestMs, periodMs = longestMs, 0, nowMs
 end
--- Do this write first: a server that is out of memory accepts it, and then all others of the script (docs/adr/135).
+-- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 if leaseMs > longestMs then
   longestMs = leaseMs

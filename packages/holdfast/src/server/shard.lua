@@ -25,7 +25,7 @@ end
 
 local found = redis.call('HGET', KEYS[1], 'run')
 if found ~= run and vouched == run then
-  -- Do this write first: a server that is out of memory accepts it, and then all others of the script (docs/adr/135).
+  -- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
   redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'run', run)
   found = run

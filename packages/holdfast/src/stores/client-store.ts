@@ -47,7 +47,7 @@ export interface GrantConditions {
   readonly replicas?: Replicas | undefined;
 }
 
-/** Keeps one part per client, such as a listener, and shares it among all stores on that client. */
+/** Keeps one part, such as a listener, per client, and shares it among all stores on that client. */
 class SharedParts<Part> {
   readonly #byClient = new WeakMap<object, { readonly part: Part; readonly users: Set<() => void> }>();
 

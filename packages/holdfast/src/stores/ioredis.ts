@@ -227,7 +227,7 @@ export const LISTENING: Readonly<Record<string, unknown>> = {
   maxRetriesPerRequest: null,
   commandTimeout: undefined,
   // `socketTimeout` is kept. It runs only while a command waits for its reply, so it does not end an idle connection.
-  // The hub resubscribes. If the library's own resubscription fails, it only causes an unhandled rejection.
+  // The hub resubscribes. The library's own attempt is not needed, and would cause an unhandled rejection if it failed.
   autoResubscribe: false,
   autoResendUnfulfilledCommands: true,
   scripts: undefined,

@@ -217,7 +217,7 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
         await close();
         throw new Error("the subscriber connection was closed");
       }
-      // If the library already knows the channel, it resolves immediately, although it may still be resubscribing after
+      // If the library already knows the channel, its call resolves immediately, although it may still be resubscribing after
       // a reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation. If the
       // user lacks the permission for PING, the error reply serves the same purpose.
       try {

@@ -36,7 +36,7 @@ test.each([
   [{ redlock: [{}, {}, {}] }, /`redlock\[0\]` must be a client of ioredis/],
   [
     { redlock: stores(3), failoverGrace: "off" },
-    /failoverGrace must be "strict" with redlock, or absent: .*; got "off"/,
+    /failoverGrace must be "strict" or omitted with redlock, because .*; got "off"/,
   ],
   [{ redlock: stores(3), failoverGrace: "auto" }, /got "auto"/],
   [{ redlock: stores(3), replicas: { atLeast: 1, timeoutMs: 100 } }, /replicas cannot be combined with redlock/],
@@ -72,7 +72,7 @@ const refused: [string, (holdfast: Holdfast) => unknown, RegExp][] = [
     /needs one count, and each independent server has its own/,
   ],
   ["barrier", (holdfast) => holdfast.barrier("a", { parties: 2 }), /needs one count of its parties/],
-  ["election", (holdfast) => holdfast.election("a"), /needs one server and one order of changes/],
+  ["election", (holdfast) => holdfast.election("a"), /needs a single server, which puts its changes in order/],
 ];
 
 test.each(refused)("%s is refused on a quorum, with the reason", async (_, make, reason) => {

@@ -270,7 +270,12 @@ describe("the timeouts that a client reports", () => {
   });
 
   test.each([
-    ["redis4", { socketTimeout: 5_000, reconnectStrategy: () => 20 }, undefined, /^close the node-redis client and reconnect [^,]*$/],
+    [
+      "redis4",
+      { socketTimeout: 5_000, reconnectStrategy: () => 20 },
+      undefined,
+      /^close the node-redis client and reconnect [^,]*$/,
+    ],
     ["redis5", {}, undefined, /^close the node-redis client and reconnect .*, or set socket\.socketTimeout/],
     ["redis", {}, undefined, /^close the node-redis client and reconnect .*, or set socket\.socketTimeout/],
     ["redis", { socketTimeout: 5_000 }, 5_000, /^set socket\.reconnectStrategy/],
