@@ -384,7 +384,7 @@ function explained(cause: unknown, source: string): unknown {
   const advice =
     command === undefined
       ? lackOf(cause)
-      : `Holdfast needs ${command} in scripts, but this server does not allow it (docs/hosting.md).`;
+      : `Holdfast needs ${command} in scripts, and this server does not allow it (docs/hosting.md).`;
   if (advice === undefined) return cause;
   return new AdvisedCause(messageOf(cause), { cause, advice });
 }

@@ -206,7 +206,7 @@ export function retainContract(subject: StoreUnderTest): void {
   test("the option is refused with a key, with a wrong value and with a short lease", async () => {
     const { holdfast, name, lock } = scene;
     expect(() => holdfast.mutex(name, { ...OPTIONS, key: "a" })).toThrow(
-      'retain must be the result of retain(), and there must be no key; got "a"',
+      'retain must come from retain(), and key must be absent; got "a"',
     );
     expect(() => holdfast.mutex(name, { retain: 2_000 as never })).toThrow("key absent; got 2000");
     expect(() => retain({ forMs: -1 })).toThrow("forMs must be a whole number from 0 to 10512000000; got -1");
