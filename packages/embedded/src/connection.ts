@@ -61,7 +61,7 @@ export class Connection {
   /**
    * Subscribes to a channel. Resolves when the server counts this connection as a subscriber.
    *
-   * @throws ConnectionLostError  the connection was dropped before the server confirmed
+   * @throws ConnectionLostError  the connection was dropped before the server confirmed the subscription
    */
   async listen(channelText: string, onMessage: Listener): Promise<Inbox> {
     const channel = toBytes(channelText);

@@ -131,7 +131,7 @@ export class Database {
 
   /**
    * Deletes expired keys, because a key that is never accessed again would stay forever. `freeze` runs this when the
-   * number of keys has doubled, which bounds memory at a constant amortized cost per write.
+   * number of keys has doubled since the last run, which bounds memory at a constant amortized cost per write.
    */
   #sweep(): void {
     for (const [key, entry] of this.#entries) {

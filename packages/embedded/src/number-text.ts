@@ -34,7 +34,7 @@ export function formatDouble(value: number): string {
 }
 
 /**
- * Returns 17 digits with an exponent. C rounds an exact half to the even digit; JavaScript rounds it away from zero.
+ * Returns 17 digits with an exponent. As in C, an exact half is rounded to even; JavaScript rounds it away from zero.
  */
 function roundHalfEven(value: number): string {
   const rounded = value.toExponential(16);

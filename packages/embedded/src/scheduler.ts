@@ -10,7 +10,7 @@ export interface Scheduler {
 }
 
 /**
- * The real `setImmediate`, unless timers were faked before this module was loaded. A fake may never run its callbacks.
+ * The real `setImmediate` (unless timers were faked before this module loaded), because a fake may never run callbacks.
  */
 const setImmediateAtLoad = globalThis.setImmediate;
 

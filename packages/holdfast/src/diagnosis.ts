@@ -16,7 +16,7 @@ export interface ScriptSample {
   readonly name: string;
   /**
    * The script with a comment appended, which gives it a different hash. If a server knows a script that grants locks,
-   * clients assume that another client has already checked whether the server may grant. So loading the script itself
+   * clients assume that another client has already checked that the server may grant. So loading the script itself
    * could make the server grant too early.
    */
   readonly source: string;
@@ -53,6 +53,6 @@ export const keyFamilies: ReadonlySet<string> = new Set([
     "coalesce",
   ],
   ...["cache", "counter", "fence", "versioned", "worker-slot"],
-  // These are not locks. They are records about locks, which other features write.
+  // These are not kinds of lock. Other features use them for records about locks.
   ...["history", "period-marker"],
 ]);

@@ -104,15 +104,15 @@ export interface LockOptions {
   /**
    * Maximum time between two checks by a waiter. A shorter time lets waiters notice sooner when another library
    * releases the lock, because other libraries send no messages. A longer time saves requests. Holdfast clients always
-   * notify each other. Whole milliseconds, 10 to 5,000; values above 3,000 have no effect.
+   * notify each other. Whole milliseconds, 10 to 5,000; values above 3,000 count as 3,000.
    * @default 1_000 with `key`, else 3_000
    */
   readonly recheckMs?: number | undefined;
 
   /**
    * The result of `retain` from `holdfast/retain`. Keeps the lock for this process after a release, until another
-   * process wants it. If this process crashes meanwhile, others wait until the lease expires. Cannot be combined with
-   * `key`.
+   * process wants it. If this process crashes meanwhile, other processes wait until the lease expires. Cannot be
+   * combined with `key`.
    * @default undefined: a release frees the lock immediately
    */
   readonly retain?: Retention | undefined;
@@ -120,7 +120,7 @@ export interface LockOptions {
 
 /** Default of `recheckMs` for a lock that other client libraries share. */
 const SHARED_RECHECK_MS = 1_000;
-/** The largest `recheckMs` accepted. Above 3 s it has no effect, because waiters re-check after 3 s in any case. */
+/** The largest `recheckMs` accepted. Values above 3 s count as 3 s, because waiters re-check after 3 s in any case. */
 const LONGEST_RECHECK_MS = 5_000;
 
 const OWN_OPTIONS = ["prefix", "clientName", "commandTimeoutMs", "allowEviction", "failoverGrace", "replicas"];

@@ -161,7 +161,7 @@ export interface Holdfast {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Default of `keepMs` for latches: one day, which is longer than most jobs. */
+/** Default of `keepMs` for latches: one day, which is longer than most jobs take. */
 const KEEP_MS = 86_400_000;
 
 /**

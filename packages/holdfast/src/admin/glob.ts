@@ -14,8 +14,8 @@ type Part = "star" | { readonly fits: (character: string) => boolean; readonly l
 /**
  * Parses a pattern.
  *
- * Matching backtracks only to the last star, so it takes at most about as many steps as the length of the pattern times
- * the length of the name.
+ * Matching backtracks only to the last star, so its time is at most proportional to the length of the pattern times the
+ * length of the name.
  *
  * @throws TypeError  `pattern` is not a string
  */

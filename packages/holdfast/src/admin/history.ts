@@ -101,8 +101,8 @@ const MOST_IN_ONE = 200;
  * Adds an event to the history of a lock. Meant for programs that act on behalf of others, for example a tool that
  * force-releases locks. `recordHistory` records what this process does with its own locks.
  *
- * @throws StoreError   the event may not have been added. Adding it again is safe if it has a `token`; other events may
- *                      then appear twice
+ * @throws StoreError   the event may not have been added. Adding it again is safe if it has a `token`; an event without
+ *                      one may then appear twice
  * @throws ClosedError  this Holdfast was closed
  * @throws TypeError, RangeError  invalid event or option; nothing was sent
  */
@@ -197,7 +197,7 @@ function checkEvent(event: HistoryEvent): HistoryEvent {
     const text: unknown = event[field];
     if (text === undefined && field !== "kind") continue;
     if (typeof text !== "string") throw new TypeError(`${field} must be a string; got ${show(text)}`);
-    // The owner of a pause contains the operator's text, percent-encoded, so it can be longer.
+    // The owner of a pause contains the operator's text, percent-encoded, so it can be longer than the other fields.
     const most = field === "owner" ? 2_048 : 1_024;
     if (Buffer.byteLength(text) > most)
       throw new RangeError(`${field} must be at most ${most} bytes; got ${show(text)}`);

@@ -58,7 +58,7 @@ interface At extends Pick<Place, "prefix" | "timeoutMs"> {
 }
 
 /**
- * Inspects a lock. A lock that cannot be read is reported as broken, so that a list can still show the others.
+ * Inspects a lock. A lock that cannot be read is reported as broken, so that a list can still show the other locks.
  *
  * @throws StoreError   no server replied
  * @throws QuorumError  no majority of several independent servers replied
@@ -102,8 +102,8 @@ async function readLock(place: Place, whose: Whose, identities: Identities): Pro
 }
 
 /**
- * On several independent servers, a name stands for a separate lock on each server. They are shown as one lock with all
- * holders and waiters.
+ * On several independent servers, a name stands for a separate lock on each server. These locks are shown as one, with
+ * all holders and waiters.
  */
 function together(read: readonly Inspected[]): Inspected {
   const [first = read[0] as Inspected, ...others] = read.toSorted((a, b) => rankOf(b) - rankOf(a)); // one was read

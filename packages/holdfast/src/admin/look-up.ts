@@ -16,9 +16,9 @@ export interface LookUpOptions {
 }
 
 /**
- * Finds the locks of all kinds with this name, by default without free ones. They include locks of clients that use a
- * different topology (`needsTopology`). Waiters for conditions of a mutex are missing; `lookUpConditions` finds them.
- * Read-only.
+ * Finds the locks of all kinds with this name, by default without free ones. The result includes locks of clients that
+ * use a different topology (`needsTopology`). Waiters for conditions of a mutex are missing; `lookUpConditions` finds
+ * them. Read-only.
  *
  * It sends the requests for all kinds together, and then the requests for the records of the clients.
  *
@@ -42,7 +42,7 @@ export async function lookUp(
     LOCK_KINDS.map((kind) => inspectLock(place, { kind, name, key: undefined }, identities)),
   );
   const [{ refusal } = { refusal: undefined }] = inspected;
-  // If the Redis user may not read any lock, throw the error instead of listing locks that may not exist.
+  // If the Redis user is not allowed to read any lock, throw the error instead of listing locks that may not exist.
   if (inspected.every((one) => one.refusal !== undefined)) throw refusal;
   return inspected.flatMap(({ entry }) => {
     const isListed = entry.state !== "free" || (includeFree && entry.needsTopology === undefined);

@@ -80,7 +80,7 @@ export class Outbox {
   }
 
   /**
-   * Removes the waiting event of a hold, because the next event of the hold contains the same information.
+   * Removes and returns the waiting event of a hold, because the next event of the hold contains the same information.
    *
    * @returns undefined if no event of the hold is waiting
    */

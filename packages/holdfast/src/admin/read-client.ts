@@ -11,7 +11,7 @@ interface At {
   readonly timeoutMs: number;
 }
 
-/** Age at which a record is stale: three times the interval at which a client writes it while it holds or waits. */
+/** Age at which a record is stale. A client that holds or waits for a lock writes its record every 20 s. */
 export const SILENT_MS = 60_000;
 
 /** What a client has written about itself. */

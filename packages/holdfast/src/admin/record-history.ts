@@ -142,7 +142,7 @@ class Recorder implements HistoryRecorder {
     const { session } = this.#place;
     const listener = (message: unknown): void => {
       const event = message as Event; // what that channel publishes
-      // An error thrown here would end the process.
+      // Catch all errors, because an error thrown here would end the process.
       try {
         const { clientId } = event as Partial<DeedEvent>;
         const isOurs = clientId === undefined ? session.isOwn(event.owner) : clientId === session.clientId;

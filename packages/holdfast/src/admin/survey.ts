@@ -193,7 +193,8 @@ async function examine(
     awaited.length > 0 ||
     parts.has("") ||
     (parts.has("fence") && (whose.key !== undefined || (!hasFirstKey && entry.waiterCount === 0))) ||
-    // Waiters may come and go during a pause. Listing the lock twice is better than missing it.
+    // Waiters may come and go during a pause, so any of these keys suffices. Listing a lock twice is better than
+    // missing it.
     ((parts.has("queue") || parts.has("waiters") || parts.has("pause")) && !hasFirstKey);
   if (!isListedHere) return undefined;
   const lock = withConditions(entry, awaited);

@@ -2,8 +2,8 @@
  * Reports locks that cannot be read, for one of these reasons:
  *
  * - a key of the lock has a different Redis type than Holdfast expects, for example because another program wrote it
- * - the Redis user may not read a key of the lock
- * - whether a Redlock is held depends on servers that did not reply
+ * - the Redis user is not allowed to read a key of the lock
+ * - too few servers replied to tell whether a Redlock is held
  *
  * All other locks are listed as usual.
  */
@@ -51,9 +51,9 @@ export function brokenEntry(
 }
 
 /**
- * Returns the entry of a lock that a server refused to read, for example because the Redis user may not read its keys,
- * or of a Redlock that may be held on servers that did not reply. Returns undefined for any other error, because then
- * the server did not reply, and a list cannot continue.
+ * Returns the entry of a lock that a server refused to read, for example because the Redis user is not allowed to read
+ * its keys, or of a Redlock that some servers report as held although too few replied to be sure. Returns undefined for
+ * any other error, because a list cannot continue without a reply.
  */
 export function refusedEntry(whose: Pick<Trace, "kind" | "name" | "key">, error: unknown): LockEntry | undefined {
   if (!(error instanceof StoreError)) return undefined;

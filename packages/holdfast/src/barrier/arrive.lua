@@ -2,15 +2,15 @@
   barrier/arrive: arrive at the barrier, or confirm that the party still waits; the last arrival releases all parties.
 
   This is one atomic step, so that each party is in exactly one generation, and a generation either passes for all or
-  breaks for all. A repeated request from the same party gets the same reply while the end of its arrival is on record.
-  At least the last 10,000 such records are kept. An arrival has a lease. If a request finds an expired lease, the
+  breaks for all. A repeated request from the same party gets the same reply while the outcome of its arrival is on
+  record. At least the last 10,000 outcomes are kept. An arrival has a lease. If a request finds an expired lease, the
   generation breaks.
 
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
   KEYS[3] leases   sorted set, owner of an arrival of this generation -> end of its lease, in µs of the server's clock
-  KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke, or
-                   + 0.75 if it was given up before it had arrived
+  KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if the generation
+                   broke, or + 0.75 if the arrival was given up before it reached the server, or was refused
   ARGV[1] owner    id of this arrival
   ARGV[2] leaseMs  length of its lease
   ARGV[3] parties  number of parties that the caller was configured with
@@ -18,7 +18,7 @@
                    that asks only once
   ARGV[5] inbox    prefix of inbox channels; a client's channel is the prefix plus the client id
   REPLY   {0, restMs, nowUs}              waiting: ask again within restMs
-          {1, restMs, nowUs}              refused: the party may not wait and is not the last, or it gave up earlier
+          {1, restMs, nowUs}              refused: the party is not the last and must not wait, or it gave up earlier
           {2, generation, index}          passed: all have arrived
           {3, generation, why, parties...}  broken: why is 1 lease ended, 2 timed out, 3 aborted, 4 left, 5 reset;
                                           parties is the party that broke it
@@ -59,7 +59,7 @@ local function trimEnds()
     redis.call('ZPOPMIN', KEYS[4], excess)
   end
 end
--- Also records the end of a party that never arrived, so that a delayed copy of its request cannot count as an arrival.
+-- Also makes a record for a party that never arrived, so that a delayed copy of its request cannot count as an arrival.
 local function keepEnd(fraction)
   redis.call('ZADD', KEYS[4], generation + fraction, owner)
   trimEnds()

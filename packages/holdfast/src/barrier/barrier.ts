@@ -60,8 +60,8 @@ const LEASE_MAX_MS = 43_200_000;
  * other parties then get a BrokenBarrierError that names the party that broke it. Later arrivals get the same error
  * until the barrier is reset.
  *
- * The method names follow java.util.concurrent.CyclicBarrier. Unlike in Java, a crash breaks the barrier, `index`
- * counts up, and `waitMs: 0` arrives only if that completes the generation; otherwise, it leaves no trace.
+ * The method names follow java.util.concurrent.CyclicBarrier. Unlike in Java, a crash breaks the barrier, and `index`
+ * counts up. With `waitMs: 0`, a party arrives only if it is the last one; otherwise, the call leaves no trace.
  *
  * @example
  * const barrier = holdfast.barrier("phase", { parties: 3 });
@@ -96,8 +96,8 @@ export class Barrier {
    * @throws BrokenBarrierError  the generation broke; none of its parties continues
    * @throws WaitTimeoutError    after `waitMs`; the generation is broken for all parties. With a `waitMs` of 0, or if
    *         the server was unreachable for the whole wait, this party had not arrived, and the message says so
-   * @throws the signal's reason, if it aborts the wait; rejects once the server has broken the generation for the
-   *         others, or after `commandTimeoutMs` without a reply
+   * @throws the signal's reason, if the signal aborts the wait; the call rejects once the server has broken the
+   *         generation for the others, or after `commandTimeoutMs` without a reply
    * @throws CapacityMismatchError  the server has a different number of parties; this party has not arrived
    * @throws StoreError          no reply; the generation breaks after `leaseMs` at the latest
    * @throws EvictionError       the server may evict keys, and `allowEviction` is not set; this party has not arrived
@@ -143,7 +143,7 @@ export class Barrier {
   }
 
   /**
-   * Returns the generation, the parties that have arrived and the break, if any. Read-only.
+   * Returns the generation, the parties that have arrived and, if the generation is broken, why and by whom. Read-only.
    *
    * @throws StoreError, ClosedError
    */

@@ -8,8 +8,8 @@
   KEYS[1] barrier  hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
   KEYS[3] leases   sorted set, owner of an arrival of this generation -> end of its lease, in µs of the server's clock
-  KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke, or
-                   + 0.75 if it was given up before it had arrived
+  KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if the generation
+                   broke, or + 0.75 if the arrival was given up before it reached the server, or was refused
   ARGV[1] owner    id of the arrival
   ARGV[2] why      2 timed out, 3 aborted, 4 left
   ARGV[3] inbox    prefix of inbox channels; a client's channel is the prefix plus the client id

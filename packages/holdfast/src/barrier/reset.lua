@@ -6,8 +6,9 @@
   KEYS[1] barrier    hash: parties, generation; broken, why and by of the generation that broke last; resetBy
   KEYS[2] arrived    sorted set, owner of an arrival of this generation -> its index
   KEYS[3] leases     sorted set, owner of an arrival of this generation -> end of its lease, in µs of the server's clock
-  KEYS[4] ended      sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if it broke, or
-                     + 0.75 if it was given up before it had arrived; id of a reset -> the generation that it began
+  KEYS[4] ended      sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if the generation
+                     broke, or + 0.75 if the arrival was given up before it reached the server, or was refused; id of a
+                     reset -> the generation that it began
   ARGV[1] request    id of this request
   ARGV[2] parties    number of parties of the new generation
   ARGV[3] inbox      prefix of inbox channels; a client's channel is the prefix plus the client id

@@ -66,7 +66,7 @@ export function clientRecords(store: Store, facts: ClientFacts): RecordsOnServer
         },
         timeoutMs,
       );
-      // An earlier write may run after a later one. Then it finds a nonce that it does not know, so ignore its reply.
+      // If an earlier write runs after a later one, it finds a nonce that is not in its own list, so ignore its reply.
       const isLatest = nonces[0] === nonce;
       if (reply.outcome === "shared" && isLatest) warnOfSharedId(clientId, reply.words);
     },

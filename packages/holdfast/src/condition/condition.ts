@@ -149,7 +149,7 @@ export class Condition {
     return this.#signal(lease, true);
   }
 
-  /** Returns the waiters for a signal, in order of arrival. `holders` is always empty. @throws StoreError */
+  /** Returns the claims that wait for a signal, in order of arrival. `holders` is always empty. @throws StoreError */
   inspect(): Promise<Inspection> {
     return inspect(this.#session, inspectionOf(this.#place));
   }

@@ -57,7 +57,8 @@ export function waitProtocol(
   const { store, mutex, lock, fence, queue, handed, pause, condition, inbox } = place;
   const keys = { lock, fence, queue, handed, pause, condition };
   const caller = { store, name: mutex.name };
-  // The server stores the last token that a claim has reserved, which may differ from the token of the lease.
+  // The server knows the grant by the last token that the claim has reserved, so requests carry that token, which may
+  // differ from the token of the lease.
   const { owner: from, token: leaseToken } = held;
   const { token } = held.grant;
   const validUntilMs = session.runtime.monotonicMs() + held.validForMs();

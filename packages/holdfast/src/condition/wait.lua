@@ -1,9 +1,10 @@
 --[[
-  condition/wait: release the mutex to its next waiter, and wait for a signal with a new claim.
+  condition/wait: release the mutex to its next waiter, and make a new claim wait for a signal.
 
   This is one atomic step, so that no signal can come in between. A repeated request with the same new claim changes
-  nothing. A claim that is no longer in the condition's queue was signaled, or was dropped because it had no subscriber.
-  Either way it continues by acquiring the mutex, because an unnecessary wake-up does no harm and a lost signal does.
+  nothing. A claim that is no longer in the condition's queue was signaled, or was dropped because its inbox had no
+  subscriber. Either way, it continues by acquiring the mutex, because an unnecessary wake-up does no harm, but a lost
+  signal does.
 
   KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued

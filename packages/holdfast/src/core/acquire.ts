@@ -147,7 +147,7 @@ export async function run<Held extends Lease, Result, Options extends RunOptions
     else session.inBackground(ended);
     throw error;
   }
-  // If the lease is over, only the server knows whether the work overlapped with another holder's.
+  // If the lease is over, only the server knows whether the work overlapped with another holder's, so await its reply.
   const wasHeld = held.validForMs() > 0;
   const released = held.release();
   if (isAwaited || !wasHeld) {
@@ -183,8 +183,8 @@ export async function adopt<Held extends Lease>(
     throw new LeaseLostError(protocol.name, { reason, token: exported.token, owner });
   }
   try {
-    // A close in progress has already asked the existing holders to end their work. It would not ask this new holder,
-    // and would release its lease while the work still runs.
+    // Do not adopt during a close: it has already asked the existing holders to end their work. It would not ask this
+    // new holder, and would release its lease while the work still runs.
     session.assertOpen(protocol.name);
   } catch (error) {
     void cleanUp(session, protocol, claim, false);

@@ -18,8 +18,8 @@ export const BLOCK = 32;
  * Like `BLOCK`, but for a crowd: many local callers of a busy lock. If they hold the lock only briefly, 32 holds take
  * no longer than the hand-over that follows, so with `BLOCK` the lock would be idle half the time.
  *
- * Other claims reserve fewer tokens. Tokens are derived from the server's clock, and a single fast caller that reserved
- * 128 tokens per grant could use tokens faster than that clock advances.
+ * Other claims reserve fewer tokens, because tokens are derived from the server's clock: a single fast caller that
+ * reserved 128 tokens per grant could use tokens faster than that clock advances.
  */
 export const CROWD_BLOCK = 128;
 

@@ -82,7 +82,7 @@ function decode<Form extends ReplyForm>(
       mayHaveRun: true,
       transient: false,
       cause: isNoAnswer(reply)
-        ? `${script.name} returned no result, as inside MULTI: use a client outside a transaction`
+        ? `${script.name} returned nothing, as inside MULTI: use a client outside a transaction`
         : `${script.name} returned an unexpected reply: ${JSON.stringify(reply)}`,
     });
   }

@@ -381,7 +381,7 @@ function oneLine(text: string): string {
   return quote(text).slice(1, -1);
 }
 
-/** A cause of a StoreError with advice for the operator. */
+/** A cause of a StoreError, with advice for the operator. */
 export class AdvisedCause extends Error {
   /** What the operator can do; undefined if there is nothing to do. */
   readonly advice: string | undefined;

@@ -51,7 +51,7 @@ export abstract class LockError extends Error {
   /** Stable identifier of the error class, such as `ERR_LOCK_ACQUIRE_TIMEOUT`. Compare this, not the message. */
   abstract readonly code: `ERR_LOCK_${string}`;
 
-  /** Name of the lock. If a StoreError does not concern a single lock, the name of the script or channel. */
+  /** Name of the lock. For a StoreError that does not concern a single lock, the name of the script or channel. */
   readonly lockName: string;
 
   constructor(lockName: string, message: string, options?: ErrorOptions) {

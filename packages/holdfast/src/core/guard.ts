@@ -94,11 +94,11 @@ class ServerQuestion {
  * Refuses acquire requests to a server that must not be used, such as a server that may evict locks.
  *
  * Invariants:
- * - An acquire sends open questions together with its request, not before it, so that it takes one round trip.
+ * - Unless the server is refused, an acquire sends the pending questions, which have no valid positive answer, together
+ *   with its request, so that it takes one round trip.
  * - After a positive answer the guard costs nothing.
  * - If a question gets no answer, the last answer stays in effect.
- * - Before its request, each acquire asks a refused server again, so that clients need no restart after the server is
- *   fixed.
+ * - If the server is refused, each acquire first asks it again, so that clients need no restart after it is fixed.
  */
 export class Guard {
   readonly #asked: readonly ServerQuestion[];
@@ -140,8 +140,8 @@ export class Guard {
   }
 
   /**
-   * Sends a request together with the open questions. Returns the reply once these questions are answered too, or after
-   * `timeoutMs`.
+   * Sends a request together with the pending questions. Returns the reply once these questions are answered too, or
+   * after `timeoutMs`.
    *
    * @throws the refusal; the caller must undo what the request did on the server
    * @throws the errors of `send`; StoreError if the server was refused before and the check cannot be repeated
@@ -161,7 +161,7 @@ export class Guard {
   }
 
   /**
-   * Asks the open questions before a request is sent, for requests that must not reach a refused server.
+   * Asks the pending questions before a request is sent, for requests that must not reach a refused server.
    *
    * @throws the refusal
    */
@@ -174,7 +174,7 @@ export class Guard {
     for (const { refusal } of this.#asked) if (refusal !== undefined) throw refusal(lockName);
   }
 
-  /** Asks the open questions. A question that fails stays open. */
+  /** Asks the pending questions. A question that fails stays pending. */
   async #ask(): Promise<void> {
     await Promise.allSettled(this.#asked.filter(({ isOpen }) => !isOpen).map((one) => one.ask()));
     this.#update();

@@ -30,7 +30,7 @@ export interface HoldFacts {
   /** See `Granted.isHandedOver`. */
   readonly isHandedOver?: boolean | undefined;
   readonly options: HoldOptions;
-  /** Returns whether a request of the claim may still be under way. If so, its effect must be undone on arrival. */
+  /** Returns whether a request of the claim may still be under way. If so, its effect must be undone once it runs. */
   readonly mayStillRun: () => boolean;
   /** The claim, if it serves other callers after this lease. */
   readonly sharedClaim?: SharedClaim | undefined;
@@ -178,7 +178,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
 
   /**
    * Ends a valid hold without a request, because a script has already undone it or another process continues it.
-   * @param how  how `close` reports the hold; with `"lost"`, the hold is in neither of its lists
+   * @param how  how `close` reports the hold; with `"lost"`, the hold is in neither list of `CloseOutcome`
    */
   end(how: Settled = "lost"): void {
     if (this.#isOver) return;
@@ -289,8 +289,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
       mayStillRun: () => this.#isUnclear(),
       reclaim: () => this.#renewer.reclaim(this.leaseMs, this.#session.commandTimeoutMs),
     };
-    // Send this request before the other callers request a new claim. Otherwise, the new claim would queue behind this
-    // one.
+    // Send this request before the other callers request a new claim. Otherwise, the new claim would queue behind the
+    // one that is being released.
     const ending = isLate ? giveBackLate(given) : giveBack(given);
     const onSettled = this.#onSettled;
     if (onSettled !== undefined) {
@@ -308,8 +308,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   recheck(): void {
-    // If the server only asks to release a shared claim soon, no check is needed. Otherwise, the reply to a renewal
-    // shows what has changed.
+    // If the server only asks this process to release a shared claim soon, no check is needed. Otherwise, the reply to
+    // a renewal shows what has changed.
     if (this.#sharedClaim?.recalled?.() !== true) this.#renewer.check();
   }
 
@@ -318,7 +318,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   ended(): void {
-    // If the lease has expired, `validForMs` reports that. The host may have been suspended until now.
+    // If the lease has expired, for example while the host was suspended, `validForMs` reports that loss instead.
     if (this.validForMs() > 0) this.lose("server-lost");
   }
 

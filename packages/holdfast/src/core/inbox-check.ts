@@ -9,8 +9,8 @@ import { type Moment, now } from "./time.js";
 
 // --- Finds out whether messages still reach this client over one subscriber connection, while claims wait for them.
 //
-// A connection can be dead without any sign: a firewall dropped it silently, the server closed its side, or the
-// subscription delivers nothing. The server keeps granting to such a client, or drops it from every queue. So the
+// A connection can be dead without any sign: a firewall has dropped it silently, the server has closed its side, or
+// the subscription delivers nothing. The server keeps granting to such a client, or drops it from every queue. So the
 // client sometimes sends a message to itself, which is called an echo. While no echoes arrive, waiters keep their
 // places in the queue and poll, and Holdfast replaces the connection.
 //
@@ -67,7 +67,7 @@ interface CheckFacts {
   readonly clientId: string;
   /** Timeout for one script call, and for one replacement of the connection, in ms. */
   readonly commandTimeoutMs: number;
-  /** Returns a number for an echo. No claim has that number, so a hint that carries it reaches no claim. */
+  /** Returns a number for an echo. No claim has that number, so the echo reaches no claim. */
   readonly newNumber: () => number;
 }
 

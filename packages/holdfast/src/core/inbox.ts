@@ -88,7 +88,7 @@ export interface Recipient {
 }
 
 /**
- * The message of a forced release. Its `by` and `reason` have at most 256 bytes each before `forcedNote`
+ * The notice of a forced release. Its `by` and `reason` have at most 256 bytes each before `forcedNote`
  * percent-encodes them.
  */
 const FORCED = /^-(\d{1,16})(?: ([!%'-*.\w~-]{0,768})\/([!%'-*.\w~-]{0,768}))?$/;

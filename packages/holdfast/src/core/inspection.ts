@@ -15,8 +15,8 @@ export interface Inspection {
   readonly holders: readonly Holder[];
   /**
    * Fencing token of the current grant; for a free lock, the highest token that its last claim reserved. Undefined if
-   * the lock has not been used for a while. Callers that share a claim (`fairness: "cohort"`) use the tokens after that
-   * of the grant: the next 127 at most, or more with `retain`.
+   * the lock has not been used for a while. Callers that share a claim (`fairness: "cohort"`) use the tokens that
+   * follow the grant's token: the next 127 at most, or more with `retain`.
    */
   readonly token: number | undefined;
   /** Number of claims in the queue. */

@@ -63,7 +63,7 @@ export class Polling {
 
   /**
    * Schedules the next request to a server that grants nothing for another `restMs`. That time may grow if other
-   * clients report longer leases to the server.
+   * clients report longer leases to the server, so the next request may also come too early.
    */
   quiet(restMs: number): void {
     this.in(Math.min(restMs, QUIET_MS) + this.#runtime.random() * 20);

@@ -97,7 +97,7 @@ export interface InspectProtocol {
 
 /** The protocol of a lock, or of anything else that has a queue of claims on the server. */
 export interface WaitProtocol extends InspectProtocol {
-  /** True if claims wait for an event. A grant then begins no lease, so a reply cannot come too late. */
+  /** True if claims wait for an event, not a lock. A grant then begins no lease, so a reply cannot come too late. */
   readonly holdsNothing?: true | undefined;
 
   /**
@@ -156,7 +156,7 @@ export interface WaitProtocol extends InspectProtocol {
 export interface LockProtocol extends WaitProtocol {
   /**
    * Returns whether the hold of the given owner lasts until its work has ended, even if this Holdfast closes. If so,
-   * `leave` does nothing, and others get the lock when the lease expires. Absent if `close` releases every hold.
+   * `leave` does nothing, and the lock becomes free when the lease expires. Absent if `close` releases every hold.
    */
   readonly isKept?: ((owner: string) => boolean) | undefined;
 
@@ -270,7 +270,7 @@ export interface HolderState {
   readonly isUntimed?: true | undefined;
 }
 
-// --- Owner ids. The hand-off script reads the same fields.
+// --- Owner ids. The hand-off script also parses them.
 
 /**
  * Maximum lease of a grant by message before the holder confirms it, in ms. If the holder's process is frozen, the
@@ -329,7 +329,7 @@ export function parseOwner(
   return { clientId, amount: Number(amount), label: label === "" ? undefined : decodeWords(label) };
 }
 
-/** End time of a pause that has no end, in ms since 1970. The stored string of a pause must contain a number. */
+/** End time stored for a pause without an end, in ms since 1970: the stored string must contain a number. */
 export const NEVER_MS = 9_000_000_000_000;
 
 /** Parses the stored string of a pause. Returns undefined if the string has another format. */

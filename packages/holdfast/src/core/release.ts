@@ -26,7 +26,7 @@ export interface Given {
    * Returns whether a request of the claim may still be under way. If so, its effect must be undone when it arrives.
    */
   readonly mayStillRun: () => boolean;
-  /** Restores a valid lease on a server that lost it in a failover. Resolves to true if it did. @throws StoreError */
+  /** Restores a valid lease that was lost in a failover. Resolves to whether it was restored. @throws StoreError */
   readonly reclaim: () => Promise<boolean>;
 }
 
@@ -124,9 +124,9 @@ export async function giveBackLate({ session, protocol, grant, claim, mayStillRu
 //
 // A request whose reply was lost may still be on its way, and may queue or acquire when it arrives. So while such a
 // request may exist, the cleanup repeats `leave`. Once the server has replied, the cleanup stops after the length of
-// the lease or a minute, whichever is shorter. If the server never replies, or if a place can block others without its
-// client (`keepsPlaces`), the cleanup stops after the longer of the two. If a place in the queue remains after that and
-// is granted, the session passes the grant on (`Session.remember`).
+// the lease or a minute, whichever is shorter. If the server never replies, or if a place in the queue can block other
+// waiters after its client is gone (`keepsPlaces`), the cleanup stops after the longer of the two. If a place remains
+// after that and is granted, the session passes the grant on (`Session.remember`).
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 10_000;
@@ -162,7 +162,8 @@ class Cleanup implements Occupant {
   #isUncertain: boolean;
   #isAnswered = false;
   /**
-   * Whether retries are useless, for example because the key has the wrong type. Then the claim expires with its lease.
+   * Whether a retry is unlikely to help, for example because the key has the wrong type. If so, the cleanup stops as
+   * early as after a reply.
    */
   #isHopeless = false;
   #isOver = false;
@@ -228,7 +229,7 @@ class Cleanup implements Occupant {
     if (this.#isOver) return;
     const passedMs = this.#session.runtime.monotonicMs() - this.#startedAtMs;
     const { leaseMs } = this.#claim;
-    // Without any reply, the claim may have a place in the queue, which outlasts the lease. Go on for a minute or more.
+    // Without a reply, the claim may be in the queue, and its place outlasts the lease. So go on for a minute or more.
     const isSettled = this.#isAnswered || this.#isHopeless;
     const enoughMs =
       isSettled && this.#protocol.keepsPlaces !== true

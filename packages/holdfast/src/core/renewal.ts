@@ -145,8 +145,8 @@ export interface Renewable {
 interface Batch {
   readonly leases: Renewable[];
   /**
-   * Time on the monotonic clock at which the first of the leases has waited for a sixth of its length. Two separate
-   * requests are still possible after that.
+   * Time on the monotonic clock at which the first of the leases has waited for a sixth of its length. After that, each
+   * lease is renewed by its own request, and there is still time for two attempts.
    */
   lateAtMs: number;
 }

@@ -117,7 +117,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#arm(this.#heldFrom);
   }
 
-  /** Confirms the grant with a renewal. `Confirmations` calls this when it is due. */
+  /** Confirms the grant with a renewal. `Confirmations` calls this when the confirmation is due. */
   confirmNow(): void {
     this.check();
   }
@@ -209,20 +209,20 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
     this.#session.watchdog.leave(this.#kept.grant.claim.number, this);
   }
 
-  /** Called after a reconnect. Makes a renewal that failed in the meantime due immediately. */
+  /** Called after a reconnect. If a renewal failed in the meantime, makes the next one due immediately. */
   renewNow(connection: "commands" | "inbox"): void {
     if (!this.#isKept) return;
     // Another server may have taken over and lost the lease. A renewal restores it.
     const mayHaveLost = connection === "commands" && this.#protocol.reclaim !== undefined;
     this.quietUntilMs = 0;
     if (this.#renewal.renewNow(mayHaveLost)) this.#arm();
-    // The message of a forced release may have been lost, so renew soon. This needs no timer: the watchdog checks
+    // The notice of a forced release may have been lost, so renew soon. This needs no timer: the watchdog checks
     // within a second and can renew many leases together.
     else if (connection === "inbox") this.#renewal.renewNow(true);
   }
 
   /**
-   * Renews now, because the message of a forced release may have been lost, and the reply to the renewal shows whether
+   * Renews now, because the notice of a forced release may have been lost, and the reply to the renewal shows whether
    * the lock is still held.
    */
   check(): void {
@@ -255,7 +255,7 @@ export class Renewer implements Watched, Renewable, Unconfirmed {
 
   /**
    * Restores the lease on a server that lost it in a failover. Does so only while the lease is valid, because other
-   * claims may be granted after that.
+   * claims may be granted once it has expired.
    *
    * @param leaseMs    length of the restored lease, in ms
    * @param timeoutMs  timeout of the request, in ms

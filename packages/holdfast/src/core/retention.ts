@@ -45,7 +45,7 @@ export interface Retention {
 /** A claim that this process keeps after its last release, so that the next caller gets it without a request. */
 export interface Retainable extends SharedClaim {
   /**
-   * Begins the lease of a caller. Returns false if the claim is in use or may not be reused; the claim is then
+   * Begins the lease of a caller. Returns false if the claim is in use or cannot be reused; the claim is then
    * released, immediately or after its current lease.
    */
   serve(caller: Caller): boolean;

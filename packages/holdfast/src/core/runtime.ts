@@ -54,8 +54,8 @@ const TURN_MS = 5;
 
 /**
  * Spreads due timers of waiters over several turns of the event loop. Thousands may be due at the same time, and each
- * creates an error or sends a request. When the time for one turn is used up, the rest run in later turns, so that
- * replies and renewals do not wait for all of them.
+ * creates an error or sends a request. When the time for one turn is used up, the remaining timers run in later turns,
+ * so that replies and renewals do not wait for all of them.
  */
 class WaiterTurns {
   #late: SystemTimer[] = [];
@@ -129,10 +129,10 @@ class SystemTimer implements Timer {
   }
 }
 
-// --- Node modules that take long to load. They are loaded at first use.
+// --- Node modules that are slow to load. They are loaded at first use, or not at all.
 //
 // If loaded eagerly, `node:crypto` accounts for a quarter of the time to import this library. Importing `node:process`
-// takes another quarter, because that reads every property of `process` and thereby creates the standard streams. So
+// takes another quarter, because it reads every property of `process` and thereby creates the standard streams. So
 // the library uses the global `process`. A client library has usually loaded both modules before the first lock is
 // requested, so loading `node:crypto` at first use usually costs nothing.
 

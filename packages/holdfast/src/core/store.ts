@@ -278,7 +278,7 @@ export interface Grace {
 export interface Quiet {
   /** Remaining quiet time, in ms from now. */
   readonly restMs: number;
-  /** Whether the quiet time ends sooner if other servers of the quorum reply. */
+  /** Whether the quiet time can end before `restMs` is over, if enough other servers of the quorum reply. */
   readonly isAlone?: boolean | undefined;
 }
 

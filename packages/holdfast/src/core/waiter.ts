@@ -343,7 +343,7 @@ export class Waiter implements Occupant, Listening {
     return msUntil(validUntil(setAt, this.#claim.leaseMs), this.#session.runtime) <= 0;
   }
 
-  /** Publishes the wait event once: when the claim joins the queue, or when it turns out that it cannot join. */
+  /** Publishes the wait event once: when the claim joins the queue, or when it is clear that the claim cannot join. */
   #publishWait(): void {
     if (this.#hasPublishedWait) return;
     this.#hasPublishedWait = true;
@@ -417,7 +417,7 @@ export class Waiter implements Occupant, Listening {
     }
   }
 
-  /** Confirms a grant. Until then, the grant may end early, or may be lost together with the server that made it. */
+  /** Confirms a grant. An unconfirmed grant may end early, or may be lost together with the server that made it. */
   async #confirm(
     confirm: NonNullable<WaitProtocol["confirm"]>,
     timeoutMs: number,

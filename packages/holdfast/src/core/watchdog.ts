@@ -45,7 +45,7 @@ export interface Watched {
  *
  * A timer follows the monotonic clock, which stops on a suspended host and does not follow jumps of the wall clock. So
  * the watchdog must compare the clocks to find leases that have expired by the wall clock. All leases share one timer,
- * because a timer per lease would cost 400 bytes each, and 11 ms of processor time per second for 1,000 leases. A lease
+ * because separate timers would cost 400 bytes each, and 11 ms of processor time per second for 1,000 leases. A lease
  * needs its own timer only for an event that is due before the next check.
  *
  * After the last lease has left, the timer fires at most once more.

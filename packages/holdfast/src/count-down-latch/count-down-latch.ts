@@ -47,7 +47,7 @@ const COUNT_MAX = 1_000_000_000;
  * caller id counts once, so a restarted job cannot count twice. When the count reaches zero, all waiters are notified
  * in one step, and later callers do not wait. Then a new count can be set.
  *
- * A latch that was not set is open, so set it before any process waits.
+ * A latch that has not been set is open, so set it before any process waits.
  *
  * @example
  * const loaded = holdfast.countDownLatch("import:7");

@@ -94,7 +94,7 @@ export function latchProtocol({ store, name, base: latch, inbox, keepMs }: Latch
           const reply = await call(caller, countDownLatchAwait, { latch, counted, waiters }, args, timeoutMs);
           if (reply.outcome === "granted") return { outcome: "granted", token: since };
           since = reply.generation;
-          // A latch has no lease whose end could determine when to ask again.
+          // `restMs` is -1, because a latch has no lease whose end could determine when to ask again.
           return { outcome: reply.outcome, restMs: -1, nowUs: reply.nowUs };
         },
 

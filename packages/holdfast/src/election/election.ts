@@ -24,8 +24,8 @@ import type { ElectionProtocol, LeaderRecord } from "./protocol.js";
 export interface CampaignOptions extends AcquireOptions {
   /**
    * Upper limit of a random delay before each campaign. The delay counts toward `waitMs`. Without a delay, the process
-   * that starts fastest is always elected when all processes restart. A longer delay spreads leadership more evenly; a
-   * shorter one elects a leader sooner. Milliseconds, 0 or more.
+   * that starts fastest is always elected when all processes restart. A longer delay spreads leadership more evenly;
+   * with a shorter one, a leader is elected sooner. Milliseconds, 0 or more.
    * @default 0
    */
   readonly delayMs?: number | undefined;
@@ -89,7 +89,7 @@ export class Election extends Lock<Leadership> {
    * Waits until this candidate is elected, for at most `waitMs`. Takes two round trips if there is no leader.
    *
    * @param value  the value of the leader, which observers see; at most 65,536 bytes
-   * @throws AcquireTimeoutError  not elected within `waitMs`; nothing is held; names the leader
+   * @throws AcquireTimeoutError  not elected within `waitMs`; nothing is held. The error names the leader
    * @throws LeaseLostError  elected, but the lease was lost before the value was stored
    * @throws TypeError, RangeError  invalid value or option; nothing was sent
    * @throws the other errors of `Lock.acquire`
@@ -164,8 +164,8 @@ export class Election extends Lock<Leadership> {
   }
 
   /**
-   * Changes the value of the leader, like `leadership.proclaim(value)`. Without a leadership, uses the leadership of
-   * `lead` (from `@holdfast/recipes`) in this Holdfast instance.
+   * Changes the value of the leader, like `leadership.proclaim(value)`. Without a `leadership` argument, uses the
+   * leadership of `lead` (from `@holdfast/recipes`) in this Holdfast instance.
    *
    * @throws as `Leadership.proclaim`
    */
@@ -173,7 +173,7 @@ export class Election extends Lock<Leadership> {
   /** Changes the value of the leadership of `lead` in this Holdfast instance. */
   async proclaim(value: string): Promise<void>;
   async proclaim(leadership: Leadership | string, value?: string): Promise<void> {
-    // Pass on a missing value, so that the error names it.
+    // Pass `value` on even if it is missing, so that the error names it.
     if (typeof leadership !== "string") return this.#own(leadership).proclaim(value as string);
     return this.#own(officeOf(this.session, this.protocol.key)?.leadership).proclaim(leadership);
   }
@@ -219,7 +219,7 @@ export class Election extends Lock<Leadership> {
       channel: election.channel,
       read: async (timeoutMs: number) => {
         const is = await election.leader(timeoutMs);
-        // A server that restarted with old data may report a former leader.
+        // A server that restarted with old data may report a former leader. Treat that as no leader.
         if (is !== undefined && is.term < lastTerm) return undefined;
         lastTerm = is?.term ?? lastTerm;
         return is;

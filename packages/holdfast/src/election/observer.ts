@@ -7,10 +7,11 @@ import type { Occupant, Session } from "../core/session.js";
 import type { Inbox } from "../core/store.js";
 
 /**
- * Observes a state on the server: reads it, subscribes, and reads it again when a message may have been lost.
+ * Observes a state on the server: reads it, subscribes, and reads it again after each message and whenever one may
+ * have been lost.
  *
  * Invariants:
- * - However many messages were lost, the last yielded state matches the server as soon as the server can be read again.
+ * - However many messages are lost, the last yielded state matches the server after the next successful read.
  * - An observer never yields the same state twice in a row.
  * - An observer keeps only the newest state, however slow its reader is.
  */
@@ -217,7 +218,7 @@ class Observer<State> implements Occupant {
     if (this.#end !== undefined) return;
     const jitterMs = this.#session.runtime.random() * JITTER_MS;
     this.#timer?.cancel();
-    // Keeps the process alive, because a reader may wait for the next state.
+    // Keeps the process alive, because a reader may be waiting for the next state.
     this.#timer = this.#session.runtime.startTimer(() => this.#refresh(), delayMs + jitterMs, true);
   }
 

@@ -12,13 +12,14 @@ import type { Leadership } from "./leadership.js";
 /** The state of this process in an election. */
 export interface ElectionHealth {
   /**
-   * False if the server last confirmed the leadership of this process too long ago. A lost leadership also counts while
-   * its work still runs.
+   * False if the server last confirmed the leadership of this process too long ago. This also applies to a lost
+   * leadership while its work still runs.
    */
   readonly ok: boolean;
   /**
    * - `leader`: this Holdfast instance holds a leadership
-   * - `unsure`: the same, but the server has confirmed nothing for over half of the lease, so others may lead soon
+   * - `unsure`: the same, but the server has confirmed nothing for over half of the lease, so another process may be
+   *   elected soon
    * - `follower`: it holds none
    */
   readonly role: "leader" | "follower" | "unsure";

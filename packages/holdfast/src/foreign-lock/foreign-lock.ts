@@ -51,13 +51,13 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   /**
    * Waits until the lock is free, then acquires it.
    *
-   * Takes one round trip if the lock is free. Otherwise Holdfast asks again after a pause, when the current lease must
-   * have ended, and when the protocol publishes a release.
+   * Takes one round trip if the lock is free. Otherwise Holdfast asks again as soon as the pause is over, the current
+   * lease must have ended, or the protocol publishes a release.
    *
    * @returns a lease; its token orders only grants made through Holdfast, unless the format has its own tokens
    * @throws AcquireTimeoutError  not granted within `waitMs`; nothing is held; names the holder if the format shows it
    * @throws StoreError           the server did not reply; a grant that may have been made is released or expires
-   * @throws EvictionError        the server may evict locks and this was not allowed; nothing is held
+   * @throws EvictionError        the server may evict locks, and `allowEviction` is not set; nothing is held
    * @throws ClosedError          this Holdfast was closed
    * @throws TypeError, RangeError  invalid option; nothing was sent
    * @throws the signal's reason, if it aborts the wait; nothing is held
@@ -78,7 +78,7 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
    *
    * @returns null if another claim holds it
    * @throws StoreError   the server did not reply; a grant that may have been made is released or expires
-   * @throws EvictionError  the server may evict locks and this was not allowed; nothing is held
+   * @throws EvictionError  the server may evict locks, and `allowEviction` is not set; nothing is held
    * @throws ClosedError  this Holdfast was closed
    * @throws TypeError, RangeError  invalid option; nothing was sent
    */

@@ -17,7 +17,7 @@ import type { InLine, Line, Listen } from "./line.js";
 export interface Pauses {
   /** Longest sleep, in ms. */
   readonly delayMs: number;
-  /** In ms, 0 to `delayMs`. A larger value spreads the requests of different waiters more. */
+  /** In ms, 0 to `delayMs`. A larger value spreads the requests of different waiters further apart. */
   readonly jitterMs: number;
 }
 
@@ -59,7 +59,7 @@ export class ForeignWaiter implements Occupant, InLine {
   /** Set once this caller is at the front of its line. */
   #waiter: Waiter | undefined;
   #attempts = 0;
-  /** Whether a message has arrived. The request that a message causes does not count as an attempt. */
+  /** Whether a message has arrived since the last request. A request caused by a message is not an attempt. */
   #isCalled = false;
   #isSettled = false;
 
@@ -134,7 +134,7 @@ export class ForeignWaiter implements Occupant, InLine {
   /** Does nothing: a caller behind others has no claim on the server. */
   revoked(): void {}
 
-  /** Does nothing: the inner `Waiter` of the caller in front is notified separately, and others have sent nothing. */
+  /** Does nothing: the inner `Waiter` in front is notified separately, and the other callers have sent nothing. */
   reconnected(): void {}
 
   /** Ends the wait with a ClosedError. */
@@ -190,7 +190,7 @@ export class ForeignWaiter implements Occupant, InLine {
     );
   }
 
-  /** Ends a wait that timed out behind other callers. It has sent no request, so it holds nothing. */
+  /** Ends a wait that timed out behind other callers. This caller has sent no request, so it holds nothing. */
   #timeUp(): void {
     const { session, protocol } = this.#wait;
     const ends = this.#ends;

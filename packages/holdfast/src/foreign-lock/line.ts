@@ -103,7 +103,7 @@ export class Line {
       this.#subscriber = subscriber;
       this.#front?.heard();
     } catch (error) {
-      // Other failures may be temporary. The next refused request subscribes again. Until then, the waiter polls.
+      // Other failures may be temporary, so the next refusal starts another attempt. Until then, the waiter polls.
       if (error instanceof UnsupportedError) this.#isDeaf = true;
     } finally {
       this.#isOpening = false;

@@ -23,7 +23,7 @@ local function sendHint(channel, number)
 end
 
 -- Returns the number of subscribers, or nil if this server has no sharded channels. Returns 0 after a refusal, because
--- granting to a dead client would be worse.
+-- granting to a dead client would be worse than skipping a live one.
 local function countShard(channel)
   local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
   if not reply.err then

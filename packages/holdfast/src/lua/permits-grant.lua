@@ -5,7 +5,7 @@
   - The head of the queue is never overtaken. While it does not fit, no claim behind it is granted, however small.
   - All heads that fit are granted in the same call, so a writer that leaves lets in all readers up to the next
     writer.
-  - A head whose process is gone is dropped even if it does not fit, because it would hold up all others.
+  - A head whose process is gone is dropped even if it does not fit, because it would hold up all claims behind it.
   - A head that wants more than the capacity is notified. When it asks again, the reply says why.
   - During a pause nothing is granted and the queue stays as it is.
   - One call handles at most 10,000 claims. The next call handles the others.

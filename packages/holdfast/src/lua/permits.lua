@@ -26,7 +26,7 @@ local function lengthen(leaseMs)
   end
 end
 
--- Writes all fields and the placeholder member `-`, so that the size of either key shows the number of holders.
+-- Writes all fields and the placeholder `-`, so that the sizes of KEYS[1] and KEYS[3] show the number of holders.
 local function begin(size, declared)
   redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
   capacity, used, top, free, first, keepUntil, record = tonumber(size), 0, 0, 0, 0, 0, false

@@ -1,9 +1,9 @@
 --[[
   multi-lock/acquire: take several mutexes if each is free and has no waiters; otherwise take none.
 
-  This is one atomic step, so that no other client sees only some of them taken, and two callers that name them in
-  opposite order cannot deadlock. Each mutex gets its own claim, as if it were acquired alone, and is then extended and
-  released with the scripts of a mutex. A repeated request with the same owners gets the same reply.
+  Because this is one atomic step, no other client sees only some of the mutexes taken, and two callers that name them
+  in opposite orders cannot deadlock. Each mutex gets its own claim, as if it were acquired alone, and is then extended
+  and released with the scripts of a mutex. A repeated request with the same owners gets the same reply.
 
   The number of mutexes differs between calls, so this script computes the n of KEYS[n]. If a proxy rejects such a
   script, the mutexes are acquired one after the other, which is slower.
@@ -13,8 +13,8 @@
   ARGV[3]   inbox    prefix of inbox channels: the channel of a client is this plus its client id
   KEYS[...] keys     for each mutex: lock, fence, queue, handed and pause, as in mutex/acquire
   GRANTS  by itself
-  REPLY     {0, member, restMs, nowUs}  refused: mutex number `member`, from 1, is held, paused or has waiters; its
-                                        lease ends in restMs; -1 if never, -2 if it is not held
+  REPLY     {0, member, restMs, nowUs}  refused: mutex number `member`, from 1, is held or paused, or has waiters;
+                                        its lease ends in restMs; -1 if never, -2 if it is not held
             {1, tokens...}              granted: one token for each mutex
 ]]
 local leaseMs, inbox = ARGV[1], ARGV[3]
@@ -47,7 +47,7 @@ for member, owner in ipairs(owners) do
   elseif last >= now then
     token = last + 1
   end
-  -- Do not shorten a lease that is ours, because this may be a late copy that arrives after an extension.
+  -- Do not shorten a lease that is ours, because this request may be a late copy that arrives after an extension.
   if redis.call('PTTL', KEYS[5 * member - 4]) - leaseMs < 0 then
     redis.call('SET', KEYS[5 * member - 4], owner, 'PX', leaseMs)
   end

@@ -1,5 +1,6 @@
 /**
- * Acquires several locks one after the other. All callers and kinds use the same order, which prevents deadlocks.
+ * Acquires several locks one after the other. All callers use one order for locks of all kinds, which prevents
+ * deadlocks.
  *
  * Invariants:
  * - One deadline applies to all locks.

@@ -55,7 +55,7 @@ export class MultiHold implements Holding {
   }
 
   /**
-   * If the outcome for a member is uncertain, its lease keeps its earlier end, so the combined lease ends by then.
+   * If the outcome for a member is uncertain, its lease keeps its previous end, so the combined lease ends by then.
    */
   async extend(leaseMs: number): Promise<"extended" | NotHeld> {
     const ends = await Promise.allSettled(this.#leases.map((lease) => lease.extend(leaseMs)));

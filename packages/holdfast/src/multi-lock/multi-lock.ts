@@ -27,8 +27,8 @@ const refusing = new WeakSet<Session>();
  * A lease on all members of a multi-lock. The leases of the members end together.
  *
  * `token` and `owner` are those of the member with the highest token, which rises with every grant of the same members.
- * Pass each resource the token of its own member, from `leases`, because clients that lock only this resource use
- * tokens of that member. Release the multi-lease, not individual members.
+ * Pass each resource the token of its own member, from `leases`, because clients that lock only that resource use
+ * the tokens of that member. Release the multi-lease, not individual members.
  */
 export class MultiLease extends Lease {
   /** The members' own leases, in the order in which the members were given. */
@@ -51,10 +51,10 @@ export interface MultiInspection extends Inspection {
  * Acquires several locks, all or none, with one deadline.
  *
  * If all members are mutexes, and in a cluster have the same hash tag, the first attempt is one script call. If all
- * members are free, it acquires all of them in one round trip. If it fails, or if kinds are mixed, the members are
- * acquired one after the other. The order is the same for all callers, whatever order the members are given in, so
- * multi-locks never deadlock. While a caller waits for one member, it holds those before it. A wait that ends with a
- * timeout, an abort or an error releases the members it holds. A wait in which a member is lost starts over.
+ * members are free, it acquires all of them in one round trip. If that attempt fails or is not possible, the members
+ * are acquired one after the other. The order is the same for all callers, whatever order the members are given in, so
+ * multi-locks never deadlock. While a caller waits for one member, it holds those before it. If the wait ends with a
+ * timeout, an abort or an error, they are released. If one of them is lost during the wait, the acquire starts over.
  *
  * If any member is lost, the whole lease is lost, and the other members are released. `release` releases all members
  * and returns the worst outcome.
@@ -89,7 +89,7 @@ export class MultiLock {
     const areMutexes = members.length > 1 && members.every((member) => member instanceof Mutex);
     // The protocol of a Mutex is always a MutexProtocol.
     const mutexes = areMutexes ? members.map((member) => Lock.partsOf(member) as MutexParts) : undefined;
-    // If each cluster slot has its own inbox, all inboxes must be equal: a script can use only the keys of one slot.
+    // In a cluster, each slot may have its own inbox. A script can use only one slot, so all inboxes must be the same.
     const areTogether = mutexes?.every(({ protocol: { inbox } }) => inbox === mutexes[0]?.protocol.inbox);
     this.#mutexes = areTogether === true ? mutexes : undefined;
   }
@@ -178,7 +178,7 @@ export class MultiLock {
   }
 
   /**
-   * Tries to acquire all members in one request. Returns undefined if that is impossible or had no definite outcome.
+   * Tries to acquire all members in one request. Returns undefined if that is impossible or its outcome is uncertain.
    */
   async #together(resolved: ResolvedOptions): Promise<Together | undefined> {
     if (this.#mutexes === undefined || refusing.has(this.#session)) return undefined;

@@ -24,8 +24,8 @@ export type Together = { readonly leases: readonly Lease[] } | { readonly taken:
 /**
  * Makes one attempt to acquire all members.
  *
- * @throws StoreError   outcome unknown; members that may have been granted are released or expire. Not transient if the
- *                      server or proxy never runs this script
+ * @throws StoreError   outcome unknown; members that may have been granted are released or expire. The error is not
+ *                      transient if the server or a proxy rejects this script
  * @throws ClosedError, signal.reason
  */
 export async function acquireTogether(

@@ -22,7 +22,7 @@
   REPLY   token                granted; the first token of the block
           {0, restMs, nowUs, pauses...}  waiting in the queue; restMs is the time until the current lease ends (-1 if it
                                          has no expiry), or until the pause ends if there is no holder; pauses is
-                                         the current pause, if any
+                                         the current pause, if there is one
           {1, restMs, nowUs, pauses...}  refused, and not in the queue
 ]]
 local owner, leaseMs, fenceMs, block, enqueue, inbox = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -59,7 +59,7 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- Adds the claim to the queue, unless it is already there or may not join. Returns the pause, or nil.
+-- Adds the claim to the queue, unless it is already there or is not allowed to join. Returns the pause, or nil.
 local function queue()
   local pause = redis.call('GET', KEYS[5])
   local isQueued = redis.call('ZSCORE', KEYS[3], owner)
@@ -92,8 +92,8 @@ end
 local isUnconfirmed = losePlaces(inbox)
 local pause = queue()
 if pause then
-  -- If the fence key expires in more than 10 minutes, the fence was already raised for this pause, or the last holder
-  -- released the lock. An unconfirmed grant ends before its full lease, so raise the fence after one in any case.
+  -- If the fence key expires in more than 10 minutes, the fence need not be raised: it was raised for this pause, or
+  -- the last holder released the lock. After an unconfirmed grant, which ends before its full lease, always raise it.
   if isUnconfirmed or redis.call('PTTL', KEYS[2]) <= 600000 then
     moveFence(redis.call('PTTL', KEYS[5]), now)
   end

@@ -192,7 +192,7 @@ export class MutexProtocol implements LockProtocol {
     const [holder = "", ...rest] = owners;
     const leaseLeftMs = reply.restMs < 0 ? Infinity : reply.restMs;
     // The fence is the last token that the holder's claim reserved. Report the first, because most claims serve one
-    // lease.
+    // lease, which has that token.
     const reserved = reply.outcome === "held" ? (parseOwner(holder)?.amount ?? 1) : 1;
     const token = reply.token === 0 ? undefined : reply.token - reserved + 1;
     return {

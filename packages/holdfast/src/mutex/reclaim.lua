@@ -1,7 +1,7 @@
 --[[
   mutex/reclaim: put back a valid lease that a failover has lost.
 
-  Works only while this server may not grant. The server has granted nothing since it took over, so all its data comes
+  Works only while this server must not grant. The server has granted nothing since it took over, so all its data comes
   from the previous server or from other reclaims, and may be out of date. If the last token on record is lower than the
   caller's, the holder on record held the lock before the caller and is replaced. If it is higher, another claim held
   the lock after the caller, and the request is refused. The script raises the fence, so that the next token is higher

@@ -15,7 +15,7 @@
 local reply = {1}
 local place = 0
 local hasGt = true
--- Reuse the text while the length stays the same, because Lua converts computed numbers to text slowly.
+-- Format the fence's lifetime only when leaseMs changes, because Lua converts computed numbers to text slowly.
 local lengthMs = ARGV[2]
 local fenceMs = string.format('%.0f', lengthMs + 600000)
 for owner, token, leaseMs in string.gmatch(ARGV[1], '(%S+) (%S+) (%S+)') do

@@ -2,7 +2,7 @@
   pausing/pause-permits: pause a lock with permits. Holders keep theirs, and nothing is granted until the pause ends.
 
   If no permits are held, the fence is raised, as for a grant. A repeated request gets the same reply, and a copy that
-  arrives after the lock was resumed does nothing.
+  arrives after the lock has been resumed does nothing.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -44,8 +44,8 @@ end
 pause = string.format('pause/%.0f/%.0f/1/', nowMs, untilMs) .. request .. '/' .. words
 redis.call('SET', KEYS[6], pause, 'PX', string.format('%.0f', untilMs - nowMs))
 reap()
--- This grants nothing during the pause, but it raises the fence. The variant of this script for a server that may not
--- grant yet does not raise the fence, because a holder may still reclaim its lease.
+-- This grants nothing during the pause, but it raises the fence. On a server that must not grant yet, a variant of
+-- this script leaves the fence as it is, because a holder may still reclaim its lease.
 wasHeld = true
 grantHeads()
 return {1, nowMs, pause}

@@ -2,7 +2,7 @@
   pausing/pause: pause a mutex. The current holder keeps it, and nothing is granted until the pause ends.
 
   If the mutex is free, the fence is raised, as for a grant. A repeated request gets the same reply, and a copy that
-  arrives after the lock was resumed does nothing.
+  arrives after the lock has been resumed does nothing.
 
   KEYS[1] lock       string, owner id of the holder; expires with its lease
   KEYS[2] fence      string, last token issued
@@ -44,8 +44,8 @@ local holder = redis.call('GET', KEYS[1])
 if holder then
   -- include recall
 else
-  -- This grants nothing during the pause, but it raises the fence. The variant of this script for a server that may not
-  -- grant yet does not raise the fence, because a holder may still reclaim its lease.
+  -- This grants nothing during the pause, but it raises the fence. On a server that must not grant yet, a variant of
+  -- this script leaves the fence as it is, because a holder may still reclaim its lease.
   handOff(inbox, nil, now)
 end
 return {1, nowMs, pause}

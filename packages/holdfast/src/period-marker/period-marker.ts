@@ -26,7 +26,7 @@ export interface PeriodOptions {
    * The period: a length in ms, a whole number from 1,000 to 31,536,000,000; or `"hour"`, `"day"` or `"week"` of the
    * calendar in UTC. With a length, nine tenths of that length must have passed since the last run, so that a daily job
    * is not skipped if it starts a second earlier than the day before. Use a calendar period for a job that is tried
-   * several times per period but must run once. A calendar period begins 30 s before its calendar boundary.
+   * several times per period but must run only once. A calendar period begins 30 s before its calendar boundary.
    */
   readonly every: Period;
   /** The result of a `serverTimeMs` call that was made before waiting for the lock, in ms since 1970. */

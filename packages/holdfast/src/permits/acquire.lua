@@ -4,10 +4,9 @@
   This is one atomic step, so that no permit is granted twice and no claim waits for permits that are already free. A
   repeated request with the same owner gets the same reply, because the first reply may have been lost. The capacity is
   the one that the first caller declared, until `resize` changes it. A caller that declares a capacity that was never in
-  effect is refused. Otherwise, a wrong configuration in one process would go unnoticed. A caller may also declare a
-  former capacity, so that a resize does not lock out running processes. A waiting claim is granted once it is at the
-  head of the queue and fits. After a holder's lease ends, the next request frees its permits and grants them to
-  waiters.
+  effect is refused, so that a wrong configuration in one process is noticed. A caller may also declare a former
+  capacity, so that a resize does not lock out running processes. A waiting claim is granted once it is at the head of
+  the queue and fits. After a holder's lease ends, the next request frees its permits and grants them to waiters.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -25,9 +24,9 @@
   ARGV[7] numbered  grants up to this weight get slot numbers; 0 for none
   GRANTS  by itself
   REPLY   token                  granted, without slot numbers
-          {0, restMs, nowUs, pauses...}  waiting in the queue; the earliest lease ends in restMs; pauses is the current
-                                         pause, if any; without a holder, restMs is the remaining time of the pause, or
-                                         -1
+          {0, restMs, nowUs, pauses...}  waiting in the queue; restMs is the time until the first lease ends, or until
+                                         the pause ends if there is no holder, or -1 if there is neither; pauses is
+                                         the current pause, if there is one
           {1, restMs, nowUs, pauses...}  refused, and not in the queue
           {2, token, slots...}   granted; slots is one string: the slot numbers, separated by commas
           {3, present}           mismatch: the declared capacity was never in effect; present is the current one
@@ -135,7 +134,7 @@ if enqueue or (used < capacity and found > 0) then
       local latest = redis.call('ZREVRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2] or 0
       redis.call('ZADD', KEYS[5], math.max(latest + 1, now), owner)
     end
-    -- Expire a queue after a minute without requests. Waiters ask again every few seconds, so its processes are gone.
+    -- Waiters ask again every few seconds. If none does for 60 s, their processes are gone, so the queue may expire.
     redis.call('PEXPIRE', KEYS[5], 60000)
   end
   local token, slots = grantHeads(owner)

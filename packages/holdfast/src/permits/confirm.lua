@@ -2,8 +2,8 @@
   permits/confirm: confirm many grants that were sent by message and renew their leases, each as in permits/extend.
 
   When a writer releases a read-write lock, a thousand readers of one process may be granted the lock together.
-  Confirming each of these grants with a separate request would cost the server many times more. Each grant is confirmed
-  or refused independently of the others.
+  Confirming them one by one would cost the server many times more than this one request. Each grant is confirmed or
+  refused independently of the others.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued

@@ -1,7 +1,7 @@
 --[[
   permits/reclaim: restore permits that a failover lost although their lease is still valid.
 
-  Works only while this server may not grant, as in mutex/reclaim. The caller's lease is valid, so its permits are put
+  Works only while this server must not grant, as in mutex/reclaim. The caller's lease is valid, so its permits are put
   back even if the server's data shows no room for them. That data may be out of date and list holders that have already
   released their permits. Such holders disappear when their leases end. Until then, more permits than the capacity may
   be in use, and nothing is granted. A slot number belongs to one holder at a time. So if the data assigns one of the
@@ -16,7 +16,7 @@
   ARGV[1] owner     id of the claim that was granted
   ARGV[2] token     token of the grant
   ARGV[3] leaseMs   length of the lease, counted from now
-  ARGV[4] weight    number of permits that it holds
+  ARGV[4] weight    number of permits that the claim holds
   ARGV[5] numbers   slot numbers of its permits, separated by commas; empty if they have none
   ARGV[6] declared  the capacity that this client was configured with
   RENEWS

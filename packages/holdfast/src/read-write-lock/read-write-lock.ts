@@ -61,9 +61,9 @@ export class ReadWriteLease extends Lease {
   }
 
   /**
-   * Turns a write lease into a read lease. No other writer can be granted in between, so the holder can keep reading
-   * what it wrote. The same call grants the lock to the readers at the head of the queue. The token stays the same.
-   * Does nothing to a read lease.
+   * Turns a write lease into a read lease. No other writer can get the lock in between, so the holder can keep
+   * reading what it wrote. The same call grants the lock to the readers at the head of the queue. The token stays the
+   * same. Does nothing to a read lease.
    *
    * @throws LeaseLostError  the lease is over
    * @throws StoreError      outcome unknown; assume that you hold only the read side; calling it again is safe
@@ -82,11 +82,11 @@ export class ReadWriteLease extends Lease {
    * wait for each other to leave would wait forever. A caller that gets null can release the lease and acquire the
    * write side.
    *
-   * The upgrade overtakes waiting writers and the readers behind them. They could not be granted before this lease ends
-   * anyway.
+   * The upgrade overtakes waiting writers and the readers behind them. They could not get the lock before this lease
+   * ends anyway.
    *
    * @returns this same lease, with a new, higher token (the same token if it is a write lease already); null if there
-   *          are other readers, and then it is still a read lease
+   *          are other readers; the lease then remains a read lease
    * @throws LeaseLostError  the lease is over
    * @throws StoreError      outcome unknown; assume that you hold only the read side; calling this or `downgrade` is
    *                         safe
@@ -147,8 +147,8 @@ export interface ReadWriteHolder extends Holder {
 }
 
 /**
- * The state of a read-write lock, as returned by `inspect`, which returns the same for both sides. It is a snapshot:
- * the state may have changed by the time you read it.
+ * The state of a read-write lock, from `inspect`, which returns the same state for both sides. A snapshot: the state
+ * may have changed by the time you read it.
  */
 export interface ReadWriteInspection extends Inspection {
   /** At most 1,000 holders, ordered by the end of their lease, earliest first. */

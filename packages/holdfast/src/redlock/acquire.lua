@@ -12,7 +12,7 @@
   ARGV[1] owner    id of this attempt
   ARGV[2] leaseMs  length of the lease
   GRANTS  by itself
-  REPLY   {0, token}   granted by this server; token is its number; the client uses the highest number of all servers
+  REPLY   {0, token}   granted by this server; token is its number; the client uses the highest number in a majority
           {1, restMs}  held by another claim, whose lease on this server ends in restMs, or never if -1
 ]]
 local owner, leaseMs = ARGV[1], ARGV[2]

@@ -16,7 +16,7 @@ import { quorumOf } from "./decision.js";
 import type { Line } from "./line.js";
 import { RECHECK_MS } from "./pace.js";
 
-/** Losses after which a waiter's delays get shorter. Most waiters win earlier: about one in four attempts wins. */
+/** After this many losses, a waiter's delays get shorter. Most waiters win before: about one in four attempts wins. */
 const FAIR_LOSSES = 4;
 /** Added to the end of a lease, in ms, so that the lease has ended on the server too when the waiter asks. */
 const AFTER_LEASE_MS = 5;
@@ -37,7 +37,7 @@ export class AttemptDelay {
   /** Number of attempts that began after a wake-up and lost the first server. */
   #losses = 0;
 
-  /** @param attempt  called when it is time for an attempt, with the server to ask first, if any */
+  /** @param attempt  called when it is time for an attempt, with the server to ask first; undefined to ask all */
   constructor(runtime: Runtime, line: Line, attempt: (firstServer: number | undefined) => void) {
     this.#runtime = runtime;
     this.#line = line;
@@ -65,7 +65,7 @@ export class AttemptDelay {
     this.#votes = votes;
     this.#isOn = true;
     if (!line.isSubscribed) {
-      // Releases before the subscription was open were missed, so try again as soon as it is open.
+      // Releases are missed until the subscription is open, so try again as soon as it is open.
       void line.subscribe().then(() => {
         if (this.#votes === votes && this.#isOn && line.isSubscribed) this.#wake();
       });
@@ -112,8 +112,8 @@ export class AttemptDelay {
   }
 
   /**
-   * Wakes the waiter if the first server or a majority is free. Any other release comes from another waiter's failed
-   * attempt. If waiters reacted to it, they would block each other.
+   * Wakes the waiter if the first server or a majority is free. A release that frees neither comes from another
+   * waiter's failed attempt. If waiters reacted to such releases, they would block each other.
    */
   #wakeIfFree(): void {
     if (this.#isFirstFree() || this.#isMajorityFree()) this.#wake();

@@ -73,7 +73,7 @@ export class Ballot {
   readonly place: RedlockPlace;
   /** The claim of this attempt: its owner id and the lease that it requests. */
   readonly claim: Claim;
-  /** The server that this attempt asks first, if any. */
+  /** The server that this attempt asks first; undefined if it asks all in parallel. */
   readonly firstServer: QuorumServer | undefined;
   readonly #facts: BallotFacts;
   readonly #votes: (Vote | undefined)[];
@@ -216,7 +216,7 @@ export class Ballot {
     const { place, claim } = this;
     const run = this.#informedRuns[server.index];
     if (run !== undefined && informedRun(server, claim.leaseMs) === run) return vote;
-    const cause = "its grant does not count, because it learned the lease length too late";
+    const cause = "its grant does not count, because it learned the lease length too late or has restarted since";
     return failure(place.name, { mayHaveRun: true, transient: true, cause });
   }
 

@@ -13,7 +13,7 @@
   ARGV[3] token     highest number of the servers that granted; at least `reported`
   ARGV[4] leaseMs   length of the lease, counted from now
   REPLY   1         confirmed: this owner holds the lock here, and the token is this server's number
-          2         refused: another claim may have held the lock since, or the number is above the token
+          2         refused: another claim may have held the lock since the acquire, or the number is above the token
 ]]
 local owner, reported, token, leaseMs = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 

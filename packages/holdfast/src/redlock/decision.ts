@@ -62,7 +62,7 @@ export function quorumOf(servers: number): number {
  *
  * @param yes      number of servers that agreed
  * @param open     number of servers without a reply
- * @param servers  number of all servers
+ * @param servers  total number of servers
  * @returns "refused" if a majority can no longer be reached
  */
 export function tally(yes: number, open: number, servers: number): "granted" | "wait" | "refused" {

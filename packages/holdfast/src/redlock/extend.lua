@@ -1,10 +1,10 @@
 --[[
   redlock/extend: renew the lease on this server, if it is still ours. Never retakes a lock whose lease has ended.
 
-  Comparing and extending are one atomic step, so this script cannot extend the next holder's lease. Comparing the owner
-  is not enough, as in redlock/confirm: a late copy of the acquire may have taken the lock again after another claim
-  held it, but then the server's number is different. The fence is extended too, because it must live much longer than
-  the lease; see docs/adr/092-tokens-on-a-quorum.md.
+  Comparing and extending are one atomic step, so this script cannot extend the next holder's lease. As in
+  redlock/confirm, comparing the owner is not enough: a late copy of the acquire may have taken the lock again after
+  another claim held it. In that case, the server's number is different, so it is compared too. The fence is also
+  extended, because it must live much longer than the lease; see docs/adr/092-tokens-on-a-quorum.md.
 
   KEYS[1] lock      string, owner id of the holder on this server; expires with its lease
   KEYS[2] fence     string, current number of this server

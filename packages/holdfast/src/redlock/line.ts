@@ -53,7 +53,7 @@ export class Line {
   /** After a release, attempts start at random moments within `crowding` times `Pace.winMs`, to spread them. */
   crowding: number = LEAST_CROWDING;
   #wantedUntilMs = Number.NEGATIVE_INFINITY;
-  /** When the lock was last released at the first server, or all servers were last asked. */
+  /** The last time that the lock was released at the first server or that an attempt asked all servers in parallel. */
   #movedAtMs = Number.NEGATIVE_INFINITY;
   /** The error of the last attempt, while no majority of the servers can be reached. */
   failure: unknown;
@@ -91,7 +91,7 @@ export class Line {
    */
   wantedByOthers(server: number): void {
     this.#wantedUntilMs = this.#nowMs() + this.pace.patienceMs;
-    // Choose the same first server as the other processes: the one with the lowest index that reported this owner.
+    // The other processes first ask the server with the lowest index that reported this hold. Choose the same one.
     this.firstServer = Math.min(this.firstServer ?? server, server);
     this.#lingerIfEmpty();
   }
@@ -108,7 +108,7 @@ export class Line {
 
   /**
    * The server that an attempt asks first; undefined to ask all in parallel. Also undefined if nothing has changed at
-   * the first server for RECHECK_MS, because a leftover hold may block it.
+   * the first server for RECHECK_MS, because a leftover hold there may block the waiter.
    */
   get whereFirst(): number | undefined {
     return this.#nowMs() - this.#movedAtMs < RECHECK_MS ? this.firstServer : undefined;

@@ -171,7 +171,7 @@ export class Memories {
   }
 }
 
-/** Replaces the reply of a server that may not grant yet with a failure that says why, for an error report. */
+/** If a server must not grant yet, replaces its reply with a failure that says why, for an error report. */
 function answerOf(lockName: string, reply: Standing | Failed | undefined): Standing | Failed | undefined {
   if (reply?.outcome !== "quiet" && reply?.outcome !== "alone") return reply;
   return failure(lockName, quietFailure({ restMs: reply.restMs, isAlone: reply.outcome === "alone" }));

@@ -47,7 +47,7 @@ export type Answers<Reply> = readonly (Reply | Failed | undefined)[];
  * Sends a request to all servers in parallel.
  *
  * @param isEnough  whether the answers so far suffice. If so, does not wait for the other requests, but lets them run
- * @returns the answers at that moment; all of them if they never suffice
+ * @returns the answers as soon as they suffice; all answers if they never do
  */
 export function askAll<Reply>(
   servers: readonly QuorumServer[],

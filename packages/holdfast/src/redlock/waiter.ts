@@ -208,7 +208,7 @@ export class RedlockWaiter implements Occupant, LineMember {
   }
 
   #elected(ballot: Ballot, token: number): void {
-    // If the ballot has changed, the waiter was settled in the meantime, and the attempt is being released.
+    // If the ballot has changed, the waiter has been settled in the meantime, and the attempt is being released.
     if (this.#ballot !== ballot) return;
     if (ballot.leftMs() <= 0) {
       this.#unreached(ballot, ballot.lateError());

@@ -18,9 +18,9 @@ export const FIRST_BLOCK = 31;
 const LARGEST_BLOCK = 65_535;
 
 /**
- * Returns how many tokens to reserve after a claim has used all of its `amount` tokens in `passedUs` microseconds. The
- * number roughly doubles, unless that would exceed `passedUs`, so that tokens do not outrun the server's clock
- * (docs/adr/060).
+ * Returns how many tokens to reserve after a claim has used its `amount` tokens in `passedUs` microseconds: about twice
+ * as many if that exceeds neither `passedUs` nor `LARGEST_BLOCK`, otherwise at most `amount`. With larger blocks,
+ * tokens could outrun the server's clock (docs/adr/060).
  */
 export function blockAfter(amount: number, passedUs: number): number {
   const twice = amount * 2 + 1;
@@ -59,9 +59,10 @@ class Surroundings {
   /**
    * Returns whether a claim that was just granted may be retained.
    *
-   * If others wait for the lock, neither this claim nor the next one is retained. If this claim is the first one after
-   * a recall and did not have to wait, the process that caused the recall has no place in the queue. In that case, no
-   * claim is retained for `retainMs`, so that the other process can find the lock free on its next attempt.
+   * If this claim had to wait, or if other callers wait, neither this claim nor the next one is retained. If this claim
+   * is the first one after a recall and did not have to wait, the process that caused the recall has no place in the
+   * queue. In that case, no claim is retained until `retainMs` has passed, so that the other process can find the lock
+   * free on its next attempt.
    */
   granted(key: string, hasWaited: boolean, callers: number, retainMs: number): boolean {
     const untilMs = this.#wanted.get(key);
@@ -150,7 +151,7 @@ export class RetainedClaim implements Retainable, Occupant {
   #until: Moment | undefined;
   #timer: Timer | undefined;
   #isKept = false;
-  /** True once the claim can no longer be retained: another caller wants the lock, its time is over, or it has ended. */
+  /** True if the claim can no longer be retained: it has ended, its time is over, or another caller wants the lock. */
   #isRecalled = false;
 
   private constructor(session: Session, protocol: LockProtocol, granted: Granted, retainMs: number) {
@@ -160,7 +161,7 @@ export class RetainedClaim implements Retainable, Occupant {
     this.#retainMs = retainMs;
     this.#surroundings = surroundingsOf(session);
     // While no claim waits, nothing else would notice that messages do not arrive. There is no check in a cluster,
-    // because its echo would replace the echo of a waiter whose channel uses the same connection.
+    // because the check's echo would replace that of a waiter whose channel uses the same connection.
     this.#check = session.store.shardInbox === undefined ? session.inboxCheck({}) : undefined;
     this.#check?.due();
     this.#reconnects = session.reconnects;
@@ -168,8 +169,8 @@ export class RetainedClaim implements Retainable, Occupant {
 
   /**
    * Returns the retained claim for a grant. Returns undefined if others want the lock, a copy of the request may still
-   * run, the grant was sent by message, the scripts send no recalls to the claim, or the inbox is not open, in which
-   * case a recall may have been lost.
+   * run, the grant was sent by message, or the scripts send no recalls to the claim. Also returns undefined if the
+   * inbox is not open, because a recall may then have been lost.
    *
    * @param hasWaited  whether the claim had to wait
    * @param callers    how many other callers of this process wait for the lock
@@ -198,7 +199,7 @@ export class RetainedClaim implements Retainable, Occupant {
     return last instanceof RetainedClaim ? last.#nextBlock() : FIRST_BLOCK;
   }
 
-  /** Returns `FIRST_BLOCK`, or calls `blockAfter` if this claim has used all its tokens or a full event-loop turn. */
+  /** Returns the result of `blockAfter` if all tokens have been used or the turn is over, otherwise `FIRST_BLOCK`. */
   #nextBlock(): number {
     const { claim, setAt } = this.#granted;
     if (this.#served < claim.amount && !this.#isTurnOver) return FIRST_BLOCK;
@@ -244,7 +245,7 @@ export class RetainedClaim implements Retainable, Occupant {
     return true;
   }
 
-  /** Releases the claim now if it is kept, or else when its current lease is released. */
+  /** Releases the claim now if it is kept, otherwise when its current lease is released. */
   #giveBack(): void {
     this.#isRecalled = true;
     void this.end();
@@ -254,7 +255,7 @@ export class RetainedClaim implements Retainable, Occupant {
     // If this claim was already given up, do not count the recall: this process's own next claim may have caused it.
     if (!this.#isRecalled) this.#surroundings.recalled(this.#protocol.key);
     this.#giveBack();
-    // The recall shows that this claim holds the lock.
+    // The recall shows that this claim holds the lock, so the hold need not check.
     return true;
   }
 

@@ -23,15 +23,15 @@ import { type PermitsProtocol, permitsProtocol } from "../permits/protocol.js";
 
 /** Maximum number of permits of a semaphore, and of one lease. */
 export const MOST_PERMITS = 1_000_000;
-/** Leases of more permits get no slot numbers. A caller that counts megabytes, for example, does not need them. */
+/** A lease of more permits than this gets no slot numbers. A caller that counts megabytes, for example, needs none. */
 const MOST_SLOTS = 1_000;
 
 /** The configuration of a semaphore, which must be the same in every process. */
 export interface SemaphoreOptions {
   /**
    * The number of permits. The first acquire of a name stores this number on the server, where it stays until 10
-   * minutes after the last use (30 days if `resize` was called). Until then, acquires that declare a different number
-   * fail with a CapacityMismatchError. A whole number from 1 to 1,000,000.
+   * minutes after the last use (30 days if `resize` was called). Until then, acquires that declare a number that was
+   * never in effect fail with a CapacityMismatchError. A whole number from 1 to 1,000,000.
    */
   readonly permits: number;
 }
@@ -83,8 +83,8 @@ export interface SemaphoreInspection extends Inspection {
   /** The first waiters, in queue order, with the number of permits that each requests. */
   readonly waiters: readonly (WaitingClaim & { readonly permits: number })[];
   /**
-   * The number of permits on the server, set by `resize` or the first acquire; if none is stored, the number declared
-   * here.
+   * The number of permits on the server, set by `resize` or the first acquire; if the server stores no number, the one
+   * declared here.
    */
   readonly capacity: number;
   /** The number of permits held. Can temporarily exceed `capacity` after `resize` lowers it. */
@@ -124,7 +124,8 @@ export class Semaphore extends Lock<SemaphoreLease> {
    *
    * @throws AcquireTimeoutError    not granted within `waitMs`; nothing is held; `holder` is the holder whose
    *                                lease ends first
-   * @throws CapacityMismatchError  the declared number was never in effect, or too many are requested; nothing is held
+   * @throws CapacityMismatchError  the declared number was never in effect, or more permits are requested than
+   *                                exist after a `resize`; nothing is held
    * @throws RangeError             more permits requested than the semaphore was configured with; nothing was sent
    * @throws the other errors of `Lock.acquire`
    */
@@ -136,7 +137,8 @@ export class Semaphore extends Lock<SemaphoreLease> {
    * Acquires permits only if enough are free now and no other caller waits. Takes one round trip.
    *
    * @returns null if too few permits are free, or if other callers wait
-   * @throws CapacityMismatchError  the declared number was never in effect, or too many are requested; nothing is held
+   * @throws CapacityMismatchError  the declared number was never in effect, or more permits are requested than
+   *                                exist after a `resize`; nothing is held
    * @throws RangeError             more permits requested than the semaphore was configured with; nothing was sent
    * @throws the other errors of `Lock.tryAcquire`
    */
@@ -173,7 +175,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 
   /**
-   * Returns the number of permits on the server, or the number declared here if none is stored.
+   * Returns the number of permits on the server, or the number declared here if the server stores no number.
    *
    * @throws StoreError, ClosedError
    */

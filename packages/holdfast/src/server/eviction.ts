@@ -42,7 +42,7 @@ export function warnOfHiddenPolicy(): void {
   warn(
     "HOLDFAST_EVICTION_UNKNOWN",
     "Holdfast cannot see whether this server evicts keys, because it hides INFO memory.",
-    "A server that evicts keys may grant a lock that is still held. Check that its maxmemory-policy is noeviction. Then grant INFO to this user, or accept the risk with " +
+    "With eviction, it may grant a lock that is still held. Check that its maxmemory-policy is noeviction. Then grant INFO to this user, or accept the risk with " +
       "createHoldfast({ allowEviction: true }).",
   );
 }

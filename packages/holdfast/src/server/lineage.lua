@@ -3,7 +3,7 @@
 
   A server that took over from another, or was restored from disk, may lack the last grants. The marker names the
   run that may grant. If that is not this server's current run, the server grants nothing for as long as the longest
-  lease in use. By then, all leases granted elsewhere have ended or were restored by their holders. The check is one
+  lease in use. By then, all leases granted elsewhere have ended or been restored by their holders. The check is one
   atomic step, so that all clients agree on the end of this wait, and two that ask at the same time do not shorten it.
   Each client also reports the length of its own leases before it is granted any, so a wait may become longer.
 
@@ -12,13 +12,14 @@
   length that is no longer used is eventually forgotten. The marker itself expires a month after the end of the last
   lease that could have been granted.
 
-  A server of a quorum that forgot its longest lease cannot know how long to wait. So it waits for one hour, unless a
+  In a new run, a server of a quorum may have forgotten its longest lease. So it waits for at least one hour, unless a
   client reports that it has asked enough of the other servers since this run began
   (docs/adr/131-longest-lease-on-a-quorum.md).
 
   KEYS[1] marker   hash: run, the run that may grant; pending, the run that waits; sinceMs, the start of its wait;
                    longestMs and beforeMs, the longest lease of this period and of the last one; periodMs, the start
-                   of this period; heard, on a server of a quorum, the run for which enough others have been asked
+                   of this period; heard, on a server of a quorum, the run for which enough other
+                   servers have been asked
   ARGV[1] leaseMs  longest lease that the caller requests
   ARGV[2] strict   1 if a recently started server without a marker may have forgotten its locks, else 0
   ARGV[3] place    `shard` if the marker is in a slot of a cluster, so that it may come from another server;

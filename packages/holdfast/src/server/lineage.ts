@@ -7,7 +7,7 @@ import type { Grace } from "../core/store.js";
 import { luaRunId } from "../generated/lua.js";
 import { serverLineage } from "../generated/server.js";
 
-/** See `Grace.ifOtherRun`. Only Redis 7 and later, and Valkey, have `REDIS_VERSION_NUM`. */
+/** See `Grace.ifOtherRun`. False on Redis 7 and later, and on Valkey, because only they have `REDIS_VERSION_NUM`. */
 export const IF_OTHER_RUN: string = `${luaRunId}
 if not redis.REDIS_VERSION_NUM and runId(redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication')) ~= `;
 

@@ -42,8 +42,8 @@ const TRUSTED_MS = 2_000;
 /** How long a slot counts as whole after it was found whole, provided that its run continues. */
 const SLOT_TRUSTED_MS = 60_000;
 /**
- * How long to wait before asking again after a server replied that it may not grant. By then, the server may be
- * settled, or the slot may have moved.
+ * How long to wait before asking again after a server replied that it must not grant yet. By then, the server
+ * may be settled, or the slot may have moved.
  */
 const QUIET_TRUSTED_MS = 500;
 /**
@@ -70,8 +70,8 @@ export class ClusterFailoverGuard implements FailoverGuard {
   readonly #runs = new Runs(() => this.#slots.clear());
   readonly #slots = new Map<number, { readonly run: Run; readonly atMs: number }>();
   /**
-   * Slots whose servers may not grant. A caller that asks again within a short time gets the stored answer, without
-   * another request.
+   * Slots whose servers must not grant yet. A caller that asks again within a short time gets the stored answer,
+   * without another request.
    */
   readonly #quiet = new Map<number, { readonly untilMs: number; readonly endMs: number; readonly longestMs: number }>();
   readonly #asking = new Map<number, Promise<Found>>();
@@ -286,7 +286,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
       return 0;
     }
     if (standing === undefined) return undefined;
-    // The marker may describe another server, if it moved here with its slot.
+    // If the marker moved here with its slot, it may describe another server, so check the flag too.
     if (await this.#isLoaded(flag, marker)) {
       run.isSettled = true;
       return (await this.#ask(marker, run, run.id, timeoutMs))?.outcome === "settled" ? 0 : undefined;

@@ -72,7 +72,7 @@ interface Channel {
   readonly listeners: Set<(message: string) => void>;
   /** False once its server turns out to be older than Redis 7, which introduced sharded channels. */
   isCounted: boolean;
-  /** The subscription was lost after it was confirmed. The owners of its inboxes must be notified when it is back. */
+  /** True if a confirmed subscription was lost. The owners of the inboxes must be notified when it is back. */
   isMissed: boolean;
   post: Post | undefined;
   /** The `channelKey` of the last post on which the server confirmed the subscription. */
@@ -185,7 +185,7 @@ export class ClusterHub {
     if (channel.post !== undefined) return Promise.resolve();
     if (channel.attaching === undefined) {
       const attaching = outsideRequests(() => this.#follow(channel)).finally(() => {
-        // The subscription may have been lost since, and another attempt may be in progress.
+        // If the subscription was lost in the meantime, another attempt may already be in progress.
         if (channel.attaching === attaching) channel.attaching = undefined;
       });
       channel.attaching = attaching;

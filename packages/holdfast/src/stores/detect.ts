@@ -46,7 +46,7 @@ const CLUSTER_LISTENS = "Holdfast opens its own subscriber connection to each se
 /**
  * Returns a store for a client that the caller owns, or the object itself if it is already a store.
  *
- * @throws TypeError  neither a usable client nor a store, or `subscriber` for a cluster that does not accept it
+ * @throws TypeError  neither a usable client nor a store, or `subscriber` with a cluster client that does not accept it
  */
 export function storeFor(redis: unknown, { subscriber, conditions, option = "redis" }: StoreForOptions = {}): Store {
   const openSubscriber: OpenSubscriber | undefined =

@@ -68,7 +68,7 @@ export class Runs {
   readonly #byId = new Map<string, Run>();
   readonly #onForgotten: () => void;
 
-  /** @param onForgotten  called after all runs were discarded because there were too many */
+  /** @param onForgotten  called when all runs have been discarded because there were too many */
   constructor(onForgotten: () => void) {
     this.#onForgotten = onForgotten;
   }

@@ -117,7 +117,7 @@ export function messageOf(cause: unknown): string {
   try {
     return String(cause);
   } catch {
-    return "an error without text";
+    return "an error without a message";
   }
 }
 
@@ -167,7 +167,7 @@ const LINES_OF_A_CALL = 8;
 
 /**
  * The ACL rule that would have permitted the request, such as `+zadd`, `~hf:mutex:{a}` or `&hf:in:*`. Several rules if
- * the error does not say which one; undefined if the server refused for another reason.
+ * the error does not say which one is missing; undefined if the server refused for another reason.
  */
 export function missingPermission(cause: unknown, { source, keys = [], channels = [] }: Refused): string | undefined {
   const message = messageOf(cause);

@@ -17,8 +17,8 @@ import { within } from "./timeout.js";
  *
  * The library follows moved slots for commands and channels, but does not report when a channel is subscribed again. In
  * addition, a client that only subscribes stays connected to a master that became a replica, so the new master does not
- * count it. The store therefore makes the client look up its channels periodically, and asks the masters which channels
- * they count.
+ * count it. The store therefore makes the client look up its channels periodically, and asks the masters whether they
+ * count a subscriber of each channel.
  *
  * @param openSubscriber  creates the subscriber client; without it, opening an inbox rejects with UnsupportedError
  * @param conditions  conditions under which a grant counts
@@ -70,8 +70,8 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * The library does not report which of its connections a channel uses. Masters usually own long ranges of slots, so
- * channels in nearby slots are assumed to share a connection.
+ * Size of a range of slots whose channels are assumed to share a connection. The library does not report which of its
+ * connections a channel uses, but masters usually own long ranges of slots.
  */
 const SLOTS_PER_CHECK = 1_024;
 
@@ -81,7 +81,7 @@ function slotsOf(channel: string): string {
   return `slots ${first} to ${first + SLOTS_PER_CHECK - 1}`;
 }
 
-/** How often to ask the masters whether they count a channel. */
+/** How often to ask the masters whether they count a subscriber of a channel, in ms. */
 const CHECK_MS = 1_000;
 /** Timeout of each request, in ms. */
 const ANSWER_MS = 1_000;
@@ -93,7 +93,7 @@ class ClusterSubscriber implements Inboxes {
   readonly #hub: InboxHub;
   /** The number of listeners of each sharded channel. A channel never changes between sharded and plain. */
   readonly #sharded = new Map<string, number>();
-  /** Channels that no master counted at the last check. */
+  /** Channels whose master counted no subscriber at the last check. */
   readonly #uncounted = new Set<string>();
   /**
    * True once a server has shown that it has sharded channels. Until then, `openShard` asks each time, because a server
@@ -180,7 +180,7 @@ class ClusterSubscriber implements Inboxes {
     if (listened.length > 0) this.#checkLater();
   }
 
-  /** Whether the master counts the channel now, but did not at the last check. */
+  /** Whether the master counts a subscriber of the channel now, but counted none at the last check. */
   async #isBack(channel: string): Promise<boolean> {
     // The subscriber client notices a new master only when it sends a command. It then moves its subscription there.
     await within(ANSWER_MS, this.#hub.refresh(channel)).catch(() => {});

@@ -132,7 +132,7 @@ function ioredisNodes(redis: IoredisCluster): ClusterNodes {
       if (like === undefined) throw new Error("the client has no connection to any master");
       const colon = address.lastIndexOf(":");
       const [host, port] = [address.slice(0, colon), Number(address.slice(colon + 1))];
-      // Channel names are used without a key prefix. If this connection is lost, the hub opens a new one instead.
+      // Channel names have no key prefix. The client must not reconnect, because the hub opens a new connection.
       return ioredisNodeSubscriber(
         like.duplicate({ ...LISTENING, host, port, keyPrefix: "", readOnly: false, retryStrategy: null }),
         events,

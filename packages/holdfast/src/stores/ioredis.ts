@@ -115,8 +115,7 @@ export function ioredisStore(
       const error = ran?.[0] ?? waited?.[0];
       if (error) throw error;
       // WAIT covers only the writes of its own connection, so a reply on a new connection proves nothing.
-      if (losses.count !== lossesBefore)
-        throw new Error("the connection was lost before replicas acknowledged the write");
+      if (losses.count !== lossesBefore) throw new Error("the connection was lost before replicas acknowledged it");
       return [ran?.[1], Number(waited?.[1])];
     },
     isClosed: () => isGone(redis),
@@ -178,7 +177,8 @@ export function ioredisTimeouts({
 
 /** Uses `subscriber` as a subscriber connection. It must not be used for anything else. */
 export function ioredisSubscriber(subscriber: IoredisClient, events: SubscriberEvents): Subscriber {
-  // Without a listener the library prints errors. Relevant ones also arrive as a rejection or as `end`.
+  // Ignore errors, because relevant ones also arrive as a rejection or as `end`. Without a listener, the library would
+  // print them.
   subscriber.on("error", () => {});
   subscriber.on("message", (channel = "", message = "") => events.onMessage(channel, message));
   subscriber.on("ready", () => events.onReady());

@@ -97,8 +97,7 @@ export function nodeRedisStore(
           const running = redis.evalSha(sha1, { keys: [...keys], arguments: args.map(toArgument) });
           const [reply, count] = await Promise.all([running, wait.call(redis, atLeast, timeoutMs)]);
           // WAIT covers only writes of its own connection, so a reply on a new connection proves nothing.
-          if (readies !== readiesBefore)
-            throw new Error("the connection was lost before replicas acknowledged the write");
+          if (readies !== readiesBefore) throw new Error("the connection was lost before replicas acknowledged it");
           return [reply, Number(count)];
         },
       }),
@@ -170,7 +169,8 @@ function cureOf(hasSocketTimeout: boolean, isSet: boolean, isOwnStrategy: boolea
 }
 
 /**
- * The server's address. Absent options mean the library's defaults. A pool does not show the options of its clients.
+ * The server's address, with the library's defaults for absent options. Undefined for a pool and for a Sentinel client,
+ * which keep their connection options elsewhere.
  */
 function nodeRedisServer({ options, getMasterNode, duplicate }: NodeRedisClient): ServerAddress | undefined {
   if (getMasterNode !== undefined || duplicate === undefined) return undefined;
@@ -217,7 +217,7 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
         await close();
         throw new Error("the subscriber connection was closed");
       }
-      // If the library already knows the channel, its call resolves immediately, although it may still be resubscribing after
+      // If the library already knows the channel, `subscribe` resolves immediately, even during a resubscription after
       // a reconnect. Replies arrive in order, so the reply to this PING comes after the server's confirmation. If the
       // user lacks the permission for PING, the error reply serves the same purpose.
       try {
@@ -251,8 +251,8 @@ function openNodeRedisSubscriber(redis: NodeRedisClient): OpenSubscriber {
 
 /**
  * The user's `socketTimeout`, if it is safe for a subscriber. It ends a connection that has received nothing for that
- * long, so it would repeatedly end an idle subscriber unless ping replies arrive sooner. Without it, echoes detect a
- * dead connection (core/inbox-check.ts).
+ * long, so it would repeatedly end an idle subscriber unless ping replies arrive in time. If the timeout is unsafe,
+ * the result is undefined, and echoes detect a dead connection (core/inbox-check.ts).
  */
 export function listeningTimeout(
   pingInterval: number | undefined,

@@ -79,8 +79,8 @@ export interface ScriptClient {
    */
   cure?(): string | undefined;
   /**
-   * The server that the client is not connected to, with the client's last error if known. Undefined while the client
-   * is connected.
+   * While the client has no connection: the server to name in errors, with the client's last error if known.
+   * Undefined while the client is connected.
    */
   noConnection?(): string | undefined;
   /** Number of consecutive calls without a reply. `ScriptRunner` updates it. */
@@ -112,14 +112,14 @@ export class ScriptRunner {
    *
    * Never uses EVAL. If the server does not have the script, the call loads it and sends EVALSHA again.
    *
-   * @throws StoreError  as `Store.run`
+   * @throws StoreError  see `Store.run`
    */
   readonly run: Store["run"] = (script, keys, args, timeoutMs) => {
     const client = this.#client;
     const guard = this.#guard;
     const sent = new SentScript(client, script, keys, args, timeoutMs, guard, this.#loadings);
     const text = guard === undefined ? script : guard.ready(sent);
-    // Set even if the guard is asked first, because a renewal counts only once replicas have acknowledged it.
+    // Set even if the guard must ask first, because a renewal counts only once replicas have acknowledged it.
     if (this.#replicas !== undefined && script.renews === true) sent.replicas = shortened(this.#replicas, timeoutMs);
     if (text === undefined) {
       sent.ask();
@@ -152,7 +152,7 @@ export class ScriptRunner {
 /** Loads in progress, by the hash of the script text. */
 type Loadings = Map<string, Promise<Admission | undefined>>;
 
-/** One script call in flight: sent, sent again after the script was loaded, and finally answered or timed out. */
+/** One script call in flight: sent, sent again once the script has been loaded, and finally answered or timed out. */
 class SentScript implements ScriptCall {
   readonly reply: Promise<Reply>;
   readonly script: Script;
@@ -263,7 +263,7 @@ class SentScript implements ScriptCall {
 
   /**
    * Waits for another call that is already loading the same script, or loads it. After a restart, all concurrent calls
-   * need the same script.
+   * need the same script, and loading it once is enough.
    */
   #sharedLoad(): Promise<Admission | undefined> {
     const loadings = this.#loadings;

@@ -40,7 +40,8 @@ import { type Admission, type FailoverGuard, type Run, Runs, type ScriptCall, te
 import { leaseOf } from "./script-runner.js";
 
 /**
- * How often to ask an `alone` server again, in ms. Other clients may have asked the rest of the quorum in the meantime.
+ * How often to ask an `alone` server again, in ms. Its answer changes once any client has reported to it the lease
+ * lengths that enough of the other servers know.
  */
 const ALONE_MS = 1_000;
 

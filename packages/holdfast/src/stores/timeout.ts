@@ -1,4 +1,4 @@
-/** The longest delay that a timer accepts. A longer one would fire immediately. */
+/** The longest delay that a timer accepts, in ms. A timer with a longer delay fires immediately. */
 const TIMER_MAX_MS = 2_147_483_647;
 
 /** Limits a duration to the range that a timer accepts. */

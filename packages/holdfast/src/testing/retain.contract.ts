@@ -208,7 +208,7 @@ export function retainContract(subject: StoreUnderTest): void {
     expect(() => holdfast.mutex(name, { ...OPTIONS, key: "a" })).toThrow(
       'retain must come from retain(), and key must be absent; got "a"',
     );
-    expect(() => holdfast.mutex(name, { retain: 2_000 as never })).toThrow("key absent; got 2000");
+    expect(() => holdfast.mutex(name, { retain: 2_000 as never })).toThrow("key must be absent; got 2000");
     expect(() => retain({ forMs: -1 })).toThrow("forMs must be a whole number from 0 to 10512000000; got -1");
     expect(() => retain(2_000 as never)).toThrow("options must be an object with forMs; got 2000");
     // Callers with another `retain`, or none, are not affected.

@@ -10,7 +10,7 @@ import { type Scene, type StoreUnderTest, useScene } from "./subject.js";
 
 const REMAINS = /(:fence|:holders|:read-write-lock:\{.*\})$/s;
 
-/** Loss reasons after a forced release: `server-lost` if a renewal discovers it because the message did not arrive. */
+/** Loss reasons after a forced release: `server-lost` if the message did not arrive and a renewal finds the loss. */
 const BY_FORCE = /^(?:force-released|server-lost)$/;
 
 /** A request whose callback runs until `release` is called. */

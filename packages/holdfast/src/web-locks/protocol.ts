@@ -60,7 +60,7 @@ export function requestProtocol(
             ? await takeFromAll(claim, timeoutMs)
             : await inner.acquire(claim, enqueue, timeoutMs, throughPause);
           replies += 1;
-          // The first request of a process may be refused only because the inbox is not open yet. That request is sent
+          // The first request of a process may be refused just because the inbox is not open yet. That request is sent
           // again, so it is not placed yet.
           if (reply.outcome === "waiting" || (reply.outcome === "refused" && (enqueue || replies > 1))) placed();
           return reply;

@@ -89,7 +89,7 @@ export interface WebLockManager {
    * Searches the whole database with SCAN, on every primary of a cluster, so it is slow on a large database. If a
    * server of a cluster does not reply, its locks are missing.
    *
-   * @throws StoreError   no server replied, or the Redis user may not SCAN
+   * @throws StoreError   no server replied, or the Redis user is not allowed to run SCAN
    * @throws ClosedError  this Holdfast was closed
    */
   query(): Promise<WebLockSnapshot>;
