@@ -1,4 +1,4 @@
-/** Matches keys against glob patterns like the server: `*`, `?`, `[a-z]`, `[^a-z]`, and `\` to escape a byte. */
+/** Matches keys against glob patterns, as the server does: `*`, `?`, `[a-z]`, `[^a-z]`, and `\` to escape a byte. */
 import type { Bytes } from "../bytes.js";
 
 /**

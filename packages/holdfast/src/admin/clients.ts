@@ -1,6 +1,7 @@
 /** Lists the clients that hold or wait for locks, with their records. */
 
 import { parseOwner } from "../core/protocol.js";
+import type { Store } from "../core/store.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import type { LockEntry, LockKind } from "./entry.js";
@@ -78,7 +79,7 @@ const MOST_CLIENTS = 10_000;
  */
 export async function clients(holdfast: Holdfast, options: ClientsOptions = {}): Promise<readonly ClientEntry[]> {
   const { locks } = checkKnown(options, ["locks"]);
-  const place = placeOf(holdfast);
+  const place = { ...placeOf(holdfast), lost: new Set<Store>() };
   const [ids, surveyed] = await Promise.all([idsOf(place), locks ?? surveyAll(holdfast).then((all) => all.locks)]);
   const claims = claimsIn(surveyed);
   const all = [...new Set([...ids, ...claims.keys()])];

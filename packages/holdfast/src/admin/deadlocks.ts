@@ -226,7 +226,7 @@ function stuckAmong(all: readonly Wait[]): readonly Wait[] {
 function isStuck({ lock, waiter, blockers }: Wait, byClient: ByClient): boolean {
   const stuck = blockers.filter((one) => nextOf(one, lock, byClient).length > 0);
   if (lock.kind !== "semaphore") return stuck.length > 0;
-  // Clients that do not wait will release their permits. The wait is stuck if those and the free ones are not enough.
+  // Clients that are not stuck will release their permits. The wait is stuck if these and the free permits are too few.
   const kept = stuck.reduce((sum, { holder }) => sum + holder.permits, 0);
   return (lock.permits?.limit ?? 0) - kept < waiter.permits;
 }

@@ -20,6 +20,7 @@ import { semaphoreProtocol } from "../semaphore/semaphore.js";
 import type { EntryHolder, EntryWaiter, LockEntry, LockKind, LockMode, LockState } from "./entry.js";
 import { keysOf, type Trace } from "./key-names.js";
 import { isMistyped } from "./mistyped.js";
+import { onServers } from "./on-servers.js";
 import type { Identities, Place } from "./place.js";
 import { brokenEntry, mistypedKeys, refusedEntry } from "./unreadable.js";
 
@@ -46,7 +47,7 @@ interface Seen {
 /** The state of a lock, with the details that lists need. */
 export interface Inspected {
   readonly entry: LockEntry;
-  /** Whether the first key of the lock exists. Lists find the lock by this key. */
+  /** Whether the first key of the lock exists. The functions that list locks find the lock by it. */
   readonly hasFirstKey: boolean;
   /** The error, if a server refused the read, or if too few servers replied to tell whether a Redlock is held. */
   readonly refusal?: unknown;
@@ -60,22 +61,28 @@ interface At extends Pick<Place, "prefix" | "timeoutMs"> {
 /**
  * Inspects a lock. A lock that cannot be read is reported as broken, so that a list can still show the other locks.
  *
+ * @param isFound  whether a list has found a key of the lock. A Redlock without a majority is then reported as broken too
  * @throws StoreError   no server replied
  * @throws QuorumError  no majority of several independent servers replied
  */
-export async function inspectLock(place: Place, whose: Whose, identities: Identities): Promise<Inspected> {
+export async function inspectLock(
+  place: Place,
+  whose: Whose,
+  identities: Identities,
+  isFound = false,
+): Promise<Inspected> {
   try {
     return await readLock(place, whose, identities);
   } catch (error) {
     if (isMistyped(error)) return { entry: brokenEntry(whose, await mistypedKeys(place, whose)), hasFirstKey: true };
-    const entry = refusedEntry(whose, error);
+    const entry = refusedEntry(whose, error, isFound);
     if (entry === undefined) throw error;
     return { entry, hasFirstKey: true, refusal: error };
   }
 }
 
 async function readLock(place: Place, whose: Whose, identities: Identities): Promise<Inspected> {
-  const { stores, servers, prefix, timeoutMs } = place;
+  const { servers, prefix, timeoutMs } = place;
   const isQuorum = servers !== undefined;
   if (isQuorum && whose.kind === "redlock") {
     return await readFrom(
@@ -85,12 +92,10 @@ async function readLock(place: Place, whose: Whose, identities: Identities): Pro
       await seeRedlock(place, whose),
     );
   }
-  const each = await Promise.allSettled(
-    stores.map(async (store) => {
-      const at = { store, prefix, timeoutMs };
-      return await readFrom(at, whose, identities, await SEE[whose.kind](at, whose));
-    }),
-  );
+  const each = await onServers(place, async (store) => {
+    const at = { store, prefix, timeoutMs };
+    return await readFrom(at, whose, identities, await SEE[whose.kind](at, whose));
+  });
   const read = each.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const failed = each.find((one) => one.status === "rejected");
   // Fail if no server replied. Report a key of an unexpected type even if other servers replied.
@@ -242,17 +247,18 @@ async function readCondition(
   const { prefix, timeoutMs } = place;
   const keys = keysOf(prefix, whose);
   const key = `${keys.base}:condition:${encodeURIComponent(condition)}`;
-  const each = await Promise.all(
-    place.stores.map(async (store) => {
-      const mutex = new MutexProtocol({ store, name: whose.name, key: whose.key, keys, inbox: "" });
-      const protocol = inspectionOf({ store, mutex, ...mutex.keys, condition: key, inbox: "" });
-      const found = await describe(identities, protocol, await protocol.inspect(undefined, timeoutMs));
-      const arrivals = await arrivalsIn({ store, timeoutMs }, whose.name, found.waiterCount > 0 ? key : undefined);
-      const weighed = { mode: "exclusive", permits: 1 } as const;
-      const waiters = found.waiters.map((waiter) => entryWaiter(waiter, weighed, arrivals, identities));
-      return { waiterCount: found.waiterCount, waiters: await Promise.all(waiters) };
-    }),
-  );
+  const reads = await onServers(place, async (store) => {
+    const mutex = new MutexProtocol({ store, name: whose.name, key: whose.key, keys, inbox: "" });
+    const protocol = inspectionOf({ store, mutex, ...mutex.keys, condition: key, inbox: "" });
+    const found = await describe(identities, protocol, await protocol.inspect(undefined, timeoutMs));
+    const arrivals = await arrivalsIn({ store, timeoutMs }, whose.name, found.waiterCount > 0 ? key : undefined);
+    const weighed = { mode: "exclusive", permits: 1 } as const;
+    const waiters = found.waiters.map((waiter) => entryWaiter(waiter, weighed, arrivals, identities));
+    return { waiterCount: found.waiterCount, waiters: await Promise.all(waiters) };
+  });
+  const each = reads.flatMap((read) => (read.status === "fulfilled" ? [read.value] : []));
+  const failed = reads.find((read) => read.status === "rejected");
+  if (failed !== undefined && (each.length === 0 || isMistyped(failed.reason))) throw failed.reason;
   return {
     name: condition,
     waiterCount: each.reduce((sum, { waiterCount }) => sum + waiterCount, 0),

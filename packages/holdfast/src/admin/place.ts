@@ -17,6 +17,8 @@ export interface Place extends Internals {
   readonly stores: readonly Store[];
   /** The timeout of a request, in ms. */
   readonly timeoutMs: number;
+  /** For a list on several independent servers: those that did not reply. The list does not ask them again. */
+  readonly lost?: Set<Store>;
 }
 
 /** Reads the records of the clients that appear in a list. */

@@ -4,9 +4,11 @@ import { call } from "../core/call.js";
 import type { Store } from "../core/store.js";
 import { adminReadClient } from "../generated/admin.js";
 import { isMistyped } from "./mistyped.js";
+import { onServers } from "./on-servers.js";
 
 interface At {
   readonly stores: readonly Store[];
+  readonly lost?: Set<Store>;
   readonly prefix: string;
   readonly timeoutMs: number;
 }
@@ -45,7 +47,7 @@ export const NO_RECORD: FullRecord = {
  * @throws StoreError  no server replied
  */
 export async function newestRecord(place: At, clientId: string): Promise<FullRecord> {
-  const reads = await Promise.allSettled(place.stores.map((store) => recordOn(store, place, clientId)));
+  const reads = await onServers(place, (store) => recordOn(store, place, clientId));
   const found = reads.flatMap((read) => (read.status === "fulfilled" ? [read.value] : []));
   const [first] = reads;
   if (found.length === 0 && first?.status === "rejected" && !isMistyped(first.reason)) throw first.reason;

@@ -134,6 +134,7 @@ export class KeyScan {
       this.#starts.delete(index);
       // If there are several independent servers, some may be unreachable. A single server must reply.
       if (stores.length === 1) throw failure;
+      this.#place.lost?.add(store);
       return { index, start: "", replies: [], failure };
     }
   }

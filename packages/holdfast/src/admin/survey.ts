@@ -2,6 +2,7 @@
 
 import { show } from "../core/keys.js";
 import { checkOneOf, checkWhole } from "../core/options.js";
+import type { Store } from "../core/store.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
 import { LOCK_KINDS, type LockEntry, type LockKind } from "./entry.js";
@@ -91,10 +92,10 @@ interface Wish {
  */
 export async function survey(holdfast: Holdfast, options: SurveyOptions = {}): Promise<SurveyPage> {
   const wish = checkWish(options);
-  const place = placeOf(holdfast);
+  const place = { ...placeOf(holdfast), lost: new Set<Store>() };
   const scan = new KeyScan(place, wantedOf(wish));
   const { locks, progress } = await page(place, wish, scan, identitiesOf(place), readCursor(options.cursor));
-  return { locks, nextCursor: cursorText(progress), unreachable: progress.unreachable };
+  return { locks, nextCursor: cursorText(progress), unreachable: Math.max(progress.unreachable, place.lost.size) };
 }
 
 /**
@@ -111,7 +112,7 @@ export async function surveyAll(
   const { most = 100_000, ...rest } = options;
   checkWhole("most", most, 1, 1_000_000);
   const wish = { ...checkWish(rest), limit: 1_000 };
-  const place = placeOf(holdfast);
+  const place = { ...placeOf(holdfast), lost: new Set<Store>() };
   const scan = new KeyScan(place, wantedOf(wish));
   const identities = identitiesOf(place);
   const found = new Map<string, LockEntry>();
@@ -124,7 +125,8 @@ export async function surveyAll(
       found.set(idOf(lock), before === undefined ? lock : withConditions(lock, before.conditions));
     }
   }
-  return { locks: [...found.values()], isComplete: progress.isOver, unreachable: progress.unreachable };
+  const unreachable = Math.max(progress.unreachable, place.lost.size);
+  return { locks: [...found.values()], isComplete: progress.isOver, unreachable };
 }
 
 /** A lock, and which of its keys are on a page. */
@@ -178,7 +180,7 @@ async function examine(
   identities: Identities,
 ): Promise<LockEntry | undefined> {
   const [{ entry, hasFirstKey }, ...inspected] = await Promise.all([
-    inspectLock(place, whose, identities),
+    inspectLock(place, whose, identities, true),
     ...[...conditions].map((condition) => inspectCondition(place, whose, condition, identities)),
   ]);
   const awaited = inspected.flatMap((one) => ("unreadable" in one || one.waiterCount === 0 ? [] : [one]));

@@ -21,6 +21,7 @@ import type { Place } from "./place.js";
 const SAID: Readonly<Record<string, string>> = {
   held: "has a holder",
   "not-held": "is free",
+  done: "replied",
   none: "did not reply",
 };
 
@@ -52,12 +53,19 @@ export function brokenEntry(
 
 /**
  * Returns the entry of a lock that a server refused to read, for example because the Redis user is not allowed to read
- * its keys, or of a Redlock that some servers report as held although too few replied to be sure. Returns undefined for
- * any other error, because a list cannot continue without a reply.
+ * its keys, or of a Redlock that may be held although too few servers replied to be sure. Returns undefined for any other
+ * error, because a list cannot continue without a reply.
+ *
+ * @param isFound  whether a list has found a key of the lock. Otherwise, a Redlock counts only if a server reports a
+ *                 holder
  */
-export function refusedEntry(whose: Pick<Trace, "kind" | "name" | "key">, error: unknown): LockEntry | undefined {
+export function refusedEntry(
+  whose: Pick<Trace, "kind" | "name" | "key">,
+  error: unknown,
+  isFound: boolean,
+): LockEntry | undefined {
   if (!(error instanceof StoreError)) return undefined;
-  if (error instanceof QuorumError && error.answers.some(({ answer }) => answer === "held")) {
+  if (error instanceof QuorumError && (isFound || error.answers.some(({ answer }) => answer === "held"))) {
     const said = error.answers.map(({ server, answer, error: why }) => {
       return `server ${server} ${SAID[answer] ?? `failed (${firstLine(why)})`}`;
     });

@@ -51,7 +51,7 @@ end
 if barrier[1] and barrier[1] ~= parties then
   return {4, tonumber(barrier[1])}
 end
--- Records of ended arrivals are kept for as long as copies of a request may arrive.
+-- Keep the records of ended arrivals for as long as a late copy of a request can reach the server.
 local function trimEnds()
   redis.call('PEXPIRE', KEYS[4], 86400000)
   local excess = redis.call('ZCARD', KEYS[4]) - parties - 10000

@@ -20,7 +20,7 @@
 local owner, why, inbox = ARGV[1], ARGV[2], ARGV[3]
 
 -- include break-generation
--- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
+-- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
 redis.call('ZREM', KEYS[2], '')
 local generation = tonumber(redis.call('HGET', KEYS[1], 'generation') or 1)
 if redis.call('ZSCORE', KEYS[2], owner) then

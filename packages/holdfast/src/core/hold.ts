@@ -327,8 +327,8 @@ export class Hold implements Occupant, Holding, RenewedHold {
   }
 
   listening(): void {
-    // The lock may have been force-released before the subscription, even if the hold is less than a millisecond old.
-    // The message was then missed, so renew to find out.
+    // If the lock was force-released before the subscription, the message was missed. Renew to find out, however young
+    // the hold is.
     if (this.heldMs() > 0) this.#renewer.renewNow("inbox");
   }
 

@@ -16,7 +16,7 @@ export const SHORTEST_CALL_MS = 200;
  */
 const AFTER_LEASE_MS = 5;
 /**
- * Longest interval between requests to a server that grants nothing yet, in ms. The waiter keeps asking because another
+ * Longest interval between requests to a server that is not granting locks yet, in ms. The waiter keeps asking because another
  * server may take over.
  */
 const QUIET_MS = 5_000;

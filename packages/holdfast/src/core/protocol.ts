@@ -247,7 +247,7 @@ export interface State {
   readonly waiters: readonly string[];
   /** Number of waiters before the claim in question; undefined if it is not known. */
   readonly ahead: number | undefined;
-  /** Set if the claim in question may wait behind those in `waiters`, at an unknown place. */
+  /** Set if the claim in question might be waiting behind those in `waiters`, at an unknown place. */
   readonly isPlaceUnknown?: true | undefined;
   /** The pause of the lock, which prevents all grants; absent if there is none. */
   readonly pause?: Pause | undefined;

@@ -367,7 +367,7 @@ export class Session {
 
   /** Notifies existing claims, because messages sent before the client had subscribed are lost. */
   #listening(): void {
-    // This call creates the inbox check, which measures the time without messages from now on.
+    // Create the inbox check now, because it measures the time without messages from its creation on.
     this.inboxCheck({});
     for (const occupant of this.clientInbox.recipients()) occupant.listening?.();
   }

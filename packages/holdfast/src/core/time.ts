@@ -104,7 +104,7 @@ export class GrantMoment {
     return sentAt;
   }
 
-  /** Records the reply that the claim waits. The server's clock showed `serverUs` when the server replied. */
+  /** Records a reply that says that the claim is waiting. The server's clock showed `serverUs` when the server replied. */
   waits(sentAt: Moment, serverUs: number): void {
     this.#sample = { sentAt, serverUs };
   }

@@ -90,7 +90,8 @@ export class CountDownLatch {
   }
 
   /**
-   * Subtracts `by` from the count, but not below zero. Takes one round trip, and at zero one message to each waiter.
+   * Subtracts `by` from the count, but not below zero. Takes one round trip. At
+   * zero, the server also sends one message to each waiter.
    *
    * @param by       a whole number from 1 to 1,000,000,000
    * @param options  `callerId`, 1 to 256 bytes: all calls with the same id, in any process, count once until a new

@@ -49,7 +49,7 @@ const AFTER_LEASE_MS = 5;
 export interface Leader extends Holder {
   /** The value that the leader proclaimed, such as its address. */
   readonly value: string;
-  /** Number of the leadership. Rises with each new leader. */
+  /** Sequence number of the leadership. Increases with each new leader. */
   readonly term: number;
   /**
    * Number of terms after the first one on record. The server forgets the record 10 minutes after the last lease ends.

@@ -20,7 +20,7 @@ export interface ForeignParts<Held extends Lease> {
   readonly defaults: ResolvedOptions;
   /** Makes the lease for a hold. */
   readonly make: MakeLease<Held>;
-  /** The pauses between two requests of a waiter. */
+  /** The delays between successive requests of a waiter. */
   readonly pauses: Pauses;
   /** Subscribes to changes, if the protocol publishes them. */
   readonly listen?: ForeignWait["listen"] | undefined;

@@ -1,6 +1,6 @@
 /**
- * The local line of callers that want the same foreign lock. Only the caller in front sends requests, so many callers
- * in one process cost the server no more than one.
+ * The local line of callers that want the same foreign lock. Only the caller in front sends requests, so the load
+ * on the server does not grow with the number of callers in a process.
  */
 
 import { UnsupportedError } from "../core/errors.js";

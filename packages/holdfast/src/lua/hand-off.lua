@@ -30,7 +30,7 @@ end
 local function handOff(inbox, self, now)
   local pausedMs = redis.call('PTTL', KEYS[5])
   if pausedMs ~= -2 then
-    -- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
+    -- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
     redis.call('ZREM', KEYS[3], '')
     moveFence(pausedMs, now)
     return

@@ -23,7 +23,7 @@ type PauseReply =
   | { readonly outcome: "over"; readonly nowMs: number }
   | { readonly outcome: "ended"; readonly nowMs: number };
 
-/** The reply to a resume. `texts` is the pause that has ended, or the other pause, which continues. */
+/** The reply to a resume. `texts` describes the pause that has ended, or another pause that remains in effect. */
 type ResumeReply =
   | { readonly outcome: "running" }
   | { readonly outcome: "resumed"; readonly nowMs: number; readonly waiters: number; readonly texts: readonly string[] }

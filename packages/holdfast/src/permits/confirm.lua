@@ -18,7 +18,7 @@ local owner = ''
 
 -- include permits-state
 -- include permits
--- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
+-- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 mend()
 local reply = {1}

@@ -27,7 +27,7 @@ local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(
 -- include permits-state
 -- include permits
 -- include permits-grant
--- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
+-- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}

@@ -24,7 +24,7 @@ local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include permits-state
 -- include permits
 -- include permits-grant
--- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
+-- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local left = redis.call('ZREM', KEYS[5], owner)

@@ -1,8 +1,8 @@
 --[[
   permits/release: release permits if they are still ours, and grant them to waiters.
 
-  This is one atomic step, so that permits are never free while the head of the queue fits. Only a grant on record
-  returns permits, and only as many as it took, so a second release returns none.
+  This is one atomic step, so that permits are never free while the head of the queue fits. A release
+  frees permits only if their grant is on record, and only as many as it took, so a second release frees none.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -45,7 +45,7 @@ end
 -- include permits
 -- include permits-grant
 -- include why-lost
--- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
+-- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local isHeld = record and isUnder(record, token)

@@ -34,7 +34,7 @@ local inbox, numbered = ARGV[5], tonumber(ARGV[6])
 -- include permits
 -- include permits-grant
 -- include why-lost
--- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
+-- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 if not record or not isUnder(record, token) then

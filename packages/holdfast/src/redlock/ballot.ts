@@ -295,7 +295,7 @@ export class Ballot {
   }
 
   /**
-   * Raises the number of a server to the token, if the server granted with a lower number. This lease does not need
+   * Raises a server's token counter to the token, if the server granted with a lower number. This lease does not need
    * that, but the next attempt then gets the same number from all servers and needs only one round trip.
    */
   #level(server: QuorumServer): void {

@@ -84,7 +84,7 @@ export class Memories {
     const last = round === undefined ? first : await this.#informOnce(leaseMs, timeoutMs);
     if (this.#isInformed(leaseMs)) return undefined;
     const answers = last.map((reply) => answerOf(lockName, reply));
-    const why = "fewer than a majority of the servers may grant it";
+    const why = "no majority of the servers is allowed to grant it yet";
     return quorumError(lockName, answers, { why, mayHaveRun: false });
   }
 

@@ -113,7 +113,7 @@ export class Quorum implements QuorumParts {
   }
 
   /**
-   * Checks whether all servers may be used, in parallel with the first attempt. Returns undefined if that is already
+   * Checks, in parallel with the first attempt, whether all servers may be used. Returns undefined if that is already
    * known. Waits only briefly for a server that does not reply, because that server is checked again together with its
    * vote.
    *

@@ -174,7 +174,7 @@ export class ReentrantMutex extends Lock<ReentrantLease> {
     const { hold } = shared;
     for (const option of ["renew", "maxHoldMs"] as const) {
       if (given[option] === undefined || given[option] === hold.options[option]) continue;
-      const message = `A nested acquire of ${show(this.name)} cannot set ${option} to ${given[option]}, because the outer one has ${hold.options[option]}. Omit the option in nested acquires.`;
+      const message = `A nested acquire of ${show(this.name)} cannot set ${option} to ${given[option]}, because the outer acquire set it to ${hold.options[option]}. Omit the option in nested acquires.`;
       throw new UnsupportedError(this.name, message);
     }
     const lease = new ReentrantLease(shared.enter());

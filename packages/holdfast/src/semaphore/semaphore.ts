@@ -94,7 +94,8 @@ export interface SemaphoreInspection extends Inspection {
 const SEMAPHORE_OPTIONS = /* @__PURE__ */ ACQUIRE_OPTIONS.concat("permits");
 
 /**
- * Limits how many permits all processes together can hold at a time, on one server, unless a failover occurs.
+ * Limits how many permits all processes together can hold at a time. One server enforces the limit, so a failover can
+ * break it.
  *
  * Callers wait in a queue on the server, first come, first served: a caller that wants many permits is never overtaken
  * by callers that want few. Every permit belongs to a lease, which is renewed while its holder's process runs. So the

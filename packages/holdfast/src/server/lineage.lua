@@ -56,7 +56,7 @@ local periodMs = tonumber(marker[6] or nowMs)
 if settled == run and nowMs - periodMs > 3600000 + math.max(longestMs, beforeMs) then
   beforeMs, longestMs, periodMs = longestMs, 0, nowMs
 end
--- Do this write first: a server that is out of memory accepts it, and then the other writes too (docs/adr/135).
+-- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 if leaseMs > longestMs then
   longestMs = leaseMs

@@ -1,5 +1,6 @@
 /**
- * Asks a server that may have taken over from another whether it may grant locks. Defines the key of its marker.
+ * Checks whether a server is allowed to grant locks, because it might have taken over from another. Defines the key of
+ * its marker.
  */
 import { call } from "../core/call.js";
 import { StoreError, warn } from "../core/errors.js";

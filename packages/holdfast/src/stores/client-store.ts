@@ -52,7 +52,8 @@ class SharedParts<Part> {
   readonly #byClient = new WeakMap<object, { readonly part: Part; readonly users: Set<() => void> }>();
 
   /**
-   * Adds a user and returns the part, which `make` creates for the first user. Each event of the part calls all users.
+   * Registers a callback and returns the part, which `make` creates at the first call. Each event of the part runs all
+   * callbacks.
    */
   join(client: object, user: () => void, make: (onEvent: () => void) => Part): Part {
     let shared = this.#byClient.get(client);

@@ -115,7 +115,7 @@ export function ioredisStore(
       const error = ran?.[0] ?? waited?.[0];
       if (error) throw error;
       // WAIT covers only the writes of its own connection, so a reply on a new connection proves nothing.
-      if (losses.count !== lossesBefore) throw new Error("the connection was lost before replicas acknowledged it");
+      if (losses.count !== lossesBefore) throw new Error("the connection was lost before the replicas acknowledged");
       return [ran?.[1], Number(waited?.[1])];
     },
     isClosed: () => isGone(redis),

@@ -97,7 +97,7 @@ export function nodeRedisStore(
           const running = redis.evalSha(sha1, { keys: [...keys], arguments: args.map(toArgument) });
           const [reply, count] = await Promise.all([running, wait.call(redis, atLeast, timeoutMs)]);
           // WAIT covers only writes of its own connection, so a reply on a new connection proves nothing.
-          if (readies !== readiesBefore) throw new Error("the connection was lost before replicas acknowledged it");
+          if (readies !== readiesBefore) throw new Error("the connection was lost before the replicas acknowledged");
           return [reply, Number(count)];
         },
       }),

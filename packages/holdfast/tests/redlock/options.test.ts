@@ -16,8 +16,8 @@ test.each([
   [0, /must have 3, 5, 7 or 9 servers: with fewer than 3, no majority is left when one fails; got 0/],
   [1, /got 1/],
   [2, /got 2/],
-  [4, /4 servers tolerate no more failures than 3, and two callers can split the votes evenly; got 4/],
-  [8, /8 servers tolerate no more failures than 7/],
+  [4, /4 servers tolerate as few failures as 3 do, and two callers can split the votes evenly; got 4/],
+  [8, /8 servers tolerate as few failures as 7 do/],
   [11, /got 11/],
 ])("%i servers are refused, with the reason", (count, reason) => {
   expect(() => createHoldfast({ redlock: stores(count) })).toThrow(reason);

@@ -1,0 +1,34 @@
+/** Asks several independent servers, some of which may not reply. */
+
+import { StoreError } from "../core/errors.js";
+import type { Store } from "../core/store.js";
+
+/** The servers of a list. */
+interface Servers {
+  /** One store for a single server or a cluster, or one for each of several independent servers. */
+  readonly stores: readonly Store[];
+  /** Independent servers that have not replied to this list. They are not asked again. */
+  readonly lost?: Set<Store>;
+}
+
+/**
+ * Runs `work` on each server that is not lost, and returns the results. A server that does not reply is lost from then
+ * on, unless it is the only one.
+ */
+export async function onServers<Result>(
+  { stores, lost }: Servers,
+  work: (store: Store) => Promise<Result>,
+): Promise<PromiseSettledResult<Result>[]> {
+  const others = stores.filter((store) => lost?.has(store) !== true);
+  const asked = others.length === 0 ? stores : others;
+  return await Promise.allSettled(
+    asked.map(async (store) => {
+      try {
+        return await work(store);
+      } catch (error) {
+        if (stores.length > 1 && error instanceof StoreError && error.transient) lost?.add(store);
+        throw error;
+      }
+    }),
+  );
+}

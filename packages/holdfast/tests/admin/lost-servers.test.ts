@@ -1,0 +1,72 @@
+/** Lists on three independent servers, some of which stop replying before or while they are read. */
+import { Keyspace } from "@holdfast/embedded";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { clients, survey, surveyAll } from "../../src/admin/index.js";
+import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { LONG_MS } from "../../src/testing/delays.js";
+import { WatchedStore } from "../unit/watched-store.js";
+
+/** The scripts with which a list finds keys. */
+const FINDS_KEYS = /^admin\/(?:scan|here)$/;
+
+let stores: readonly [WatchedStore, WatchedStore, WatchedStore];
+let quorum: Holdfast;
+/** A Holdfast that uses only the first server. */
+let single: Holdfast;
+const shared = { commandTimeoutMs: LONG_MS, failoverGrace: "off" } as const;
+beforeEach(() => {
+  const keyspaces = [new Keyspace(), new Keyspace(), new Keyspace()] as const;
+  const [first, second, third] = keyspaces.map((keyspace) => new WatchedStore(keyspace));
+  stores = [first as WatchedStore, second as WatchedStore, third as WatchedStore];
+  quorum = createHoldfast({ redlock: stores, commandTimeoutMs: LONG_MS });
+  single = createHoldfast({ store: new WatchedStore(keyspaces[0]), ...shared });
+});
+afterEach(async () => {
+  for (const store of stores) store.fateOf = () => "answered";
+  await Promise.all([quorum.close(), single.close()]);
+});
+
+test("a server that is lost after its keys were found is reported, and is not asked again", async () => {
+  const names = Array.from({ length: 120 }, (_, i) => `job:${i}`);
+  await Promise.all(names.map((name) => single.mutex(name).acquire()));
+  expect(await surveyAll(quorum)).toMatchObject({ unreachable: 0, locks: { length: 120 } });
+  const [first] = stores;
+  first.fateOf = ({ name }) => (FINDS_KEYS.test(name) ? "answered" : "reply lost");
+  for (const list of [surveyAll, survey]) {
+    first.taken();
+    expect(await list(quorum)).toMatchObject({ locks: [], unreachable: 1 });
+    // A list inspects 50 locks at a time, so at most so many requests were open when the first one failed.
+    expect(first.taken().filter((name) => !FINDS_KEYS.test(name)).length).toBeLessThanOrEqual(50);
+  }
+});
+
+test("a Redlock without a majority is listed as one that may be held, and hides no other lock", async () => {
+  await quorum.redlock("ledger").acquire({ leaseMs: 600_000 });
+  await single.mutex("nightly").acquire();
+  const [, second, third] = stores;
+  for (const store of [second, third]) store.fateOf = () => "reply lost";
+  const { locks, unreachable } = await surveyAll(quorum);
+  expect(unreachable).toBe(2);
+  const byName = locks.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  expect(byName).toMatchObject([
+    { kind: "redlock", name: "ledger", state: "broken", unreadable: { mayBeHeld: true } },
+    { kind: "mutex", name: "nightly", state: "held" },
+  ]);
+  expect(byName[0]?.unreadable?.reason).toMatch(/server 1 did not reply, server 2 did not reply/);
+  expect((await clients(quorum)).flatMap(({ held }) => held.map(({ name }) => name))).toEqual(["nightly"]);
+});
+
+test("waiters of a condition are listed although another server is lost", async () => {
+  const over = new AbortController();
+  const jobs = single.mutex("jobs");
+  const waiting = jobs.run(async (lease) => {
+    await jobs.condition("full").wait(lease, { waitMs: Infinity, signal: over.signal });
+  });
+  const [, second] = stores;
+  second.fateOf = ({ name }) => (FINDS_KEYS.test(name) ? "answered" : "reply lost");
+  await expect
+    .poll(async () => await surveyAll(quorum), { timeout: LONG_MS })
+    .toMatchObject({ locks: [{ name: "jobs", conditions: [{ name: "full", waiterCount: 1 }] }], unreachable: 1 });
+  over.abort();
+  await expect(waiting).rejects.toThrow();
+});
