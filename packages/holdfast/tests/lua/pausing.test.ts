@@ -123,7 +123,7 @@ describe("pausing/pause", () => {
   });
 
   test("does nothing if its end has passed or if it was already resumed", async () => {
-    expect(await pause("r1", Date.now() - 5)).toEqual([2, expect.any(Number)]);
+    expect(await pause("r1", Date.now() - 60_000)).toEqual([2, expect.any(Number)]);
     expect(await server.state()).toEqual({});
     await pause("r1");
     await resume("s1");
@@ -224,7 +224,7 @@ describe("pausing/extend", () => {
     const other = owner.replace("/r1/", "/r0/");
     const state = await server.state();
     expect(await extend(other, NEVER)).toEqual([0, expect.any(Number), owner]);
-    expect(await extend(owner, Date.now() - 5)).toEqual([2, expect.any(Number)]);
+    expect(await extend(owner, Date.now() - 60_000)).toEqual([2, expect.any(Number)]);
     expect(await server.state()).toEqual(state);
     await resume("s1");
     expect(await extend(owner, NEVER)).toEqual([0, expect.any(Number)]);
@@ -482,10 +482,13 @@ describe("permits that are paused", () => {
     const second = textOf(await run(pausingPausePermits, { request: "r2" }));
     expect(await run(pausingResumePermits, { request: "s1" })).toEqual(resumed);
     expect(await server.redis.get(`${BASE}:pause`)).toBe(second);
-    expect(await run(pausingPausePermits, { request: "r3", untilMs: Date.now() - 5 })).toMatchObject({ 0: 0 });
+    expect(await run(pausingPausePermits, { request: "r3", untilMs: Date.now() - 60_000 })).toMatchObject({ 0: 0 });
     expect(await run(pausingResumePermits, { request: "s2", only: textOf(first) })).toMatchObject({ 0: 2 });
     await run(pausingResumePermits, { request: "s3" });
-    expect(await run(pausingPausePermits, { request: "r3", untilMs: Date.now() - 5 })).toEqual([2, expect.any(Number)]);
+    expect(await run(pausingPausePermits, { request: "r3", untilMs: Date.now() - 60_000 })).toEqual([
+      2,
+      expect.any(Number),
+    ]);
     expect(await run(pausingResumePermits, { request: "s4" })).toEqual([0]);
   });
 
