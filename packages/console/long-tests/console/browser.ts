@@ -82,6 +82,8 @@ export function browserScene(): BrowserScene {
 /** The serious findings of axe for the current view, as `rule: element`. */
 export async function seriousFindings(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
+  // An element that is fading in does not have its final contrast yet.
+  await page.evaluate("Promise.allSettled(document.getAnimations().map((one) => one.finished))");
   interface Violation {
     readonly id: string;
     readonly impact: string;
