@@ -26,9 +26,14 @@ export async function onServers<Result>(
       try {
         return await work(store);
       } catch (error) {
-        if (stores.length > 1 && error instanceof StoreError && error.transient) lost?.add(store);
+        if (stores.length > 1) noteLoss(lost, store, error);
         throw error;
       }
     }),
   );
+}
+
+/** Adds a server that did not reply. A server that refused the request is not lost, because it may accept others. */
+export function noteLoss(lost: Set<Store> | undefined, store: Store, error: unknown): void {
+  if (error instanceof StoreError && error.transient) lost?.add(store);
 }

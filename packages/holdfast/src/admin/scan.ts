@@ -9,6 +9,7 @@ import { call } from "../core/call.js";
 import { show } from "../core/keys.js";
 import type { Outcome, Reply, Script, Store } from "../core/store.js";
 import { adminScan } from "../generated/admin.js";
+import { noteLoss } from "./on-servers.js";
 import { hereOf, type Place } from "./place.js";
 
 /** The keys to list. */
@@ -134,7 +135,7 @@ export class KeyScan {
       this.#starts.delete(index);
       // If there are several independent servers, some may be unreachable. A single server must reply.
       if (stores.length === 1) throw failure;
-      this.#place.lost?.add(store);
+      noteLoss(this.#place.lost, store, failure);
       return { index, start: "", replies: [], failure };
     }
   }

@@ -56,6 +56,18 @@ test("a Redlock without a majority is listed as one that may be held, and hides 
   expect((await clients(quorum)).flatMap(({ held }) => held.map(({ name }) => name))).toEqual(["nightly"]);
 });
 
+test("a server that refuses to list its keys, but not to read a lock, is still asked about each lock", async () => {
+  const [first, second] = stores;
+  const other = createHoldfast({ store: second, ...shared });
+  await Promise.all([single.mutex("nightly").acquire(), other.mutex("nightly").acquire()]);
+  first.fateOf = ({ name }) => (name === "admin/scan" ? "refused for good" : "answered");
+  expect(await surveyAll(quorum)).toMatchObject({
+    locks: [{ name: "nightly", holders: { length: 2 } }],
+    unreachable: 1,
+  });
+  await other.close();
+});
+
 test("waiters of a condition are listed although another server is lost", async () => {
   const over = new AbortController();
   const jobs = single.mutex("jobs");
