@@ -13,7 +13,7 @@ export type Redaction = ReadonlySet<"label" | "value">;
 /** The settings for rows. */
 export interface ViewContext {
   readonly redact: Redaction;
-  /** Server time in ms since 1970 when the entries were read. */
+  /** Server time at which the entries were read, in ms since 1970. */
   readonly nowMs: number;
 }
 

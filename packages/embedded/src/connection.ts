@@ -2,7 +2,7 @@ import type { Inbox } from "holdfast";
 import { type Bytes, toBytes, toText } from "./bytes.js";
 import type { Server, Subscriber } from "./server.js";
 
-/** The error of a request or subscription whose connection was lost before the reply arrived. */
+/** The error for a request or subscription whose connection was lost before the reply arrived. */
 export class ConnectionLostError extends Error {
   override readonly name = "ConnectionLostError";
 }
@@ -12,8 +12,8 @@ type Listener = (message: string) => void;
 /**
  * One connection of a client. It reconnects when it is dropped.
  *
- * A request is one task and its reply is another. Requests from a dropped connection still arrive at the server, but
- * their replies do not arrive at the client.
+ * Each request runs as one task, and its reply as another. Requests from a dropped connection still arrive at the
+ * server, but their replies do not arrive at the client.
  */
 export class Connection {
   readonly #server: Server;
@@ -41,7 +41,7 @@ export class Connection {
    * Runs `work` on the server and resolves to its result.
    *
    * @throws ConnectionLostError  the connection was dropped; `work` still runs or has run
-   * @throws the error of `work`
+   * @throws the error that `work` throws
    */
   request<Result>(work: () => Result): Promise<Result> {
     const { scheduler } = this.#server;

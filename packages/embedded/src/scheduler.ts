@@ -17,9 +17,7 @@ const setImmediateAtLoad = globalThis.setImmediate;
 /** Creates a scheduler that runs tasks in order, one batch per event-loop turn, so that timers run between batches. */
 export function immediateScheduler(): Scheduler {
   let waiting: (() => void)[] = [];
-  /**
-   * The `setImmediate` function that will run the next batch. If a test fakes timers, the real function is used too.
-   */
+  /** The `setImmediate` that the next batch was passed to. If it is a fake, the batch also went to the real one. */
   let armedWith: typeof setImmediate | undefined;
   const arm = (): void => {
     const { setImmediate: present } = globalThis;

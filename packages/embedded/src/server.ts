@@ -36,7 +36,7 @@ export class Server {
   /**
    * Runs a known script.
    *
-   * @throws ReplyError  NOSCRIPT, or the error of the script; its message is Unicode text, not bytes
+   * @throws ReplyError  NOSCRIPT, or the error from the script; its message is Unicode text, not bytes
    */
   evalsha(sha1: string, keys: readonly string[], args: readonly (string | number)[]): ScriptReply {
     const chunk = this.#scripts.get(sha1);
@@ -47,7 +47,7 @@ export class Server {
   /**
    * Compiles, stores and runs a script.
    *
-   * @throws ReplyError  invalid Lua, or the error of the script; its message is Unicode text, not bytes
+   * @throws ReplyError  invalid Lua, or the error from the script; its message is Unicode text, not bytes
    */
   eval(source: string, keys: readonly string[], args: readonly (string | number)[]): ScriptReply {
     const chunk = asText(() => interpreter().compile(source));

@@ -92,7 +92,7 @@ function checkServers(servers: unknown): void {
   }
   if (length % 2 === 0) {
     throw new RangeError(
-      `${range}: ${length} servers tolerate as few failures as ${length - 1} do, and two callers can split the votes evenly; got ${length}`,
+      `${range}: ${length} servers tolerate no more failures than ${length - 1} do, and two callers can split the votes evenly; got ${length}`,
     );
   }
   const twice = servers.findIndex((server, index) => servers.indexOf(server) !== index);

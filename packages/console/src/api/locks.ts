@@ -157,7 +157,7 @@ export interface LockAnswer extends Stamped {
   readonly row: LockRow;
   /** All holders. */
   readonly holders: readonly HolderView[];
-  /** The first 100 waiters, next one first; `row.waiterCount` is the total. */
+  /** The first 100 waiters, in queue order; `row.waiterCount` is the total. */
   readonly waiters: readonly WaiterView[];
   readonly explain: ExplainView;
   /** At most 200 entries, newest first; the timeline uses them too. Empty if no history is recorded. */

@@ -39,7 +39,7 @@ function fitsOne(pattern: Bytes, p: number, byte: Bytes): number | undefined {
   return wanted === byte ? p + (isEscape ? 2 : 1) : undefined;
 }
 
-/** Like `fitsOne`, for a class that begins at `start`. A class without `]` ends with the pattern. */
+/** Like `fitsOne`, for a class that begins at `start`. A class without `]` extends to the end of the pattern. */
 function fitsClass(pattern: Bytes, start: number, byte: Bytes): number | undefined {
   const isNegated = pattern[start] === "^";
   let isIn = false;

@@ -47,7 +47,7 @@ function base.rawset(target, key, value)
   return rawset(target, key, value)
 end
 
--- On a server, a script that catches the error of a command gets the text of the error, although the error was a table.
+-- On a server, a script that catches an error from a command gets only its text, although the error was a table.
 local function settle(ok, first, ...)
   if not ok and type(first) == "table" and first.err then return false, first.err end
   return ok, first, ...

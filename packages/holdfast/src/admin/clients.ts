@@ -22,7 +22,7 @@ export interface ClientClaim {
   readonly owner: string;
   /** The fencing token of the hold. Undefined for a wait. */
   readonly token: number | undefined;
-  /** Server time in ms since 1970 when the hold or the wait began. Undefined if unknown. */
+  /** Server time at which the hold or the wait began, in ms since 1970. Undefined if unknown. */
   readonly sinceAtMs: number | undefined;
 }
 
@@ -43,9 +43,9 @@ export interface ClientEntry {
   readonly version: string | undefined;
   /** The version of the protocol: keys, messages and owner ids. 0 for clients that predate protocol versions. */
   readonly protocol: number | undefined;
-  /** Server time in ms since 1970 when the client started. */
+  /** Server time at which the client started, in ms since 1970. */
   readonly sinceAtMs: number | undefined;
-  /** Server time in ms since 1970 when the client last wrote its record. */
+  /** Server time at which the client last wrote its record, in ms since 1970. */
   readonly lastSeenAtMs: number | undefined;
   /**
    * Whether the client has written its record within the last minute. A client that holds or waits for a lock writes

@@ -26,7 +26,7 @@ export interface DeadlockClaim {
   readonly owner: string;
   /** The `label` option of the acquire. */
   readonly label: string | undefined;
-  /** Server time in ms since 1970 when the hold or the wait began. Undefined if unknown. */
+  /** Server time at which the hold or the wait began, in ms since 1970. Undefined if unknown. */
   readonly sinceAtMs: number | undefined;
   /** Present if this Holdfast cannot release the lock, as in `LockEntry`. */
   readonly needsTopology?: NonNullable<LockEntry["needsTopology"]>;
@@ -46,7 +46,7 @@ export interface DeadlockMember {
   readonly holds: DeadlockClaim & {
     /** The fencing token of the hold. */
     readonly token: number | undefined;
-    /** The time until the lease ends unless it is renewed, in ms. */
+    /** The time until the lease ends if it is not renewed, in ms. */
     readonly leaseLeftMs: number;
   };
   /** The lock that this member waits for and the next member holds. */
@@ -60,7 +60,7 @@ export interface Deadlock {
    * held its lock for the shortest time, so releasing that lock loses the least work.
    */
   readonly members: readonly DeadlockMember[];
-  /** Server time in ms since 1970 when the last of these waits began. Undefined if unknown. */
+  /** Server time at which the last of these waits began, in ms since 1970. Undefined if unknown. */
   readonly sinceAtMs: number | undefined;
 }
 

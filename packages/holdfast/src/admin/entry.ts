@@ -1,4 +1,4 @@
-/** The state of a lock as lists show it, in the same form for all kinds. */
+/** The state of a lock as shown in lists, in the same form for all kinds. */
 import type { BreakReason, Holder, Pause } from "../core/errors.js";
 import type { WaitingClaim } from "../core/inspection.js";
 
@@ -50,7 +50,7 @@ export interface EntryHolder extends Holder {
   /** The slot numbers of its permits. Empty if they have none. */
   readonly slots: readonly number[];
   /**
-   * Server time in ms since 1970 when the holder's client last wrote its record, if that was more than a minute ago. A
+   * Server time at which the holder's client last wrote its record, in ms since 1970, if that was over a minute ago. A
    * client that holds a lock writes its record every 20 s, so this client has crashed or is disconnected. The hold ends
    * with its lease. Undefined if the client is alive, or if the server has no record of it.
    */
@@ -63,7 +63,7 @@ export interface EntryWaiter extends WaitingClaim {
   readonly mode: LockMode;
   /** The number of semaphore permits that it requests. 1 for all other kinds. */
   readonly permits: number;
-  /** Server time in ms since 1970 when it joined the queue. Undefined if the queue does not record it. */
+  /** Server time at which it joined the queue, in ms since 1970. Undefined if the queue does not record it. */
   readonly sinceAtMs: number | undefined;
   /** When its client last wrote its record; see `EntryHolder.goneSinceAtMs`. */
   readonly goneSinceAtMs: number | undefined;
@@ -97,7 +97,7 @@ export interface LockEntry {
   readonly holders: readonly EntryHolder[];
   /** The number of waiters. `waiters` may list fewer. */
   readonly waiterCount: number;
-  /** The first 100 waiters, the next one first. */
+  /** The first 100 waiters, in queue order. */
   readonly waiters: readonly EntryWaiter[];
   /**
    * For a semaphore, the capacity and the number of permits held. After `resize` lowers the capacity, `used` may exceed

@@ -10,7 +10,7 @@ import type { HistoryEvent, HistoryWord } from "./history.js";
  * - `ending`: the server no longer has the hold, and its end is not recorded yet. A healthy holder records it within
  *   the `everyMs` of its recorder, by default a second
  * - `released`, `lost`, `forced`, `skipped`, `paused`, `resumed`: as in `HistoryWord`
- * - `expired`: the lease ended, and its holder released it too late, or is gone and has recorded nothing
+ * - `expired`: the lease ended; its holder either released the lock too late, or is gone and has recorded nothing
  */
 export type HistoryOutcome =
   | "held"
@@ -45,13 +45,11 @@ export interface HistoryEntry {
   /** How the hold ended, or what happened. */
   readonly outcome: HistoryOutcome;
   /**
-   * Server time in ms since 1970 when the hold ended or the event happened. For a hold without a recorded end, when the
-   * hold began.
+   * Server time at which the hold ended or the event happened, in ms since 1970. For a hold without a recorded end, the
+   * time at which it began.
    */
   readonly atMs: number;
-  /**
-   * Server time in ms since 1970 when the hold began. Undefined if there is no hold or its start is unknown.
-   */
+  /** Server time at which the hold began, in ms since 1970. Undefined if there is no hold or its start is unknown. */
   readonly grantedAtMs: number | undefined;
   /** The owner id of the hold or of the skipped run. Undefined for a pause and its end. */
   readonly owner: string | undefined;
@@ -88,7 +86,7 @@ export interface HistoryEntry {
 export interface ReadEvent extends Omit<HistoryEvent, "agoMs"> {
   /** Identifies an event that has no token. */
   readonly id?: string | undefined;
-  /** Server time in ms since 1970 when it happened. */
+  /** Server time at which it happened, in ms since 1970. */
   readonly atMs: number;
 }
 
@@ -119,7 +117,7 @@ export interface OpenHold {
   readonly key: string | undefined;
   readonly owner: string;
   readonly token: number;
-  /** Server time in ms since 1970 when it began. */
+  /** Server time at which it began, in ms since 1970. */
   readonly grantedAtMs: number;
 }
 

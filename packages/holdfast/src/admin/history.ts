@@ -1,6 +1,6 @@
 /**
- * Writes the history of locks: one capped stream per name, kept for a limited time. Only programs that want a history
- * write it, in separate requests. The scripts of locks do not use it, and no lock waits for it.
+ * Writes the history of locks: one capped stream per name, kept for a limited time. A program that wants a history
+ * writes it in separate requests. Lock scripts do not use it, and no lock waits for it.
  */
 
 import { hostname } from "node:os";
@@ -55,7 +55,7 @@ export interface HistoryEvent {
   readonly token?: number | undefined;
   /**
    * The host of the holder or of the process that skipped the run. At most 1,024 bytes.
-   * @default host, process id and client name of this process; none of them for `forced`
+   * @default the host of this process, with its process id and client name; for `forced`, all three are left out
    */
   readonly host?: string | undefined;
   /** The process id that goes with `host`. */

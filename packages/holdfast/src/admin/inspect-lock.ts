@@ -47,7 +47,7 @@ interface Seen {
 /** The state of a lock, with the details that lists need. */
 export interface Inspected {
   readonly entry: LockEntry;
-  /** Whether the first key of the lock exists. The functions that list locks find the lock by it. */
+  /** Whether the first key of the lock exists. The functions that list locks find it by this key. */
   readonly hasFirstKey: boolean;
   /** The error, if a server refused the read, or if too few servers replied to tell whether a Redlock is held. */
   readonly refusal?: unknown;
@@ -61,7 +61,8 @@ interface At extends Pick<Place, "prefix" | "timeoutMs"> {
 /**
  * Inspects a lock. A lock that cannot be read is reported as broken, so that a list can still show the other locks.
  *
- * @param isFound  whether a list has found a key of the lock. A Redlock without a majority is then reported as broken too
+ * @param isFound  whether a list has found a key of the lock. A Redlock without a majority is then reported as broken
+ *                 too
  * @throws StoreError   no server replied
  * @throws QuorumError  no majority of several independent servers replied
  */

@@ -7,7 +7,7 @@ import type { Store } from "../core/store.js";
 interface Servers {
   /** One store for a single server or a cluster, or one for each of several independent servers. */
   readonly stores: readonly Store[];
-  /** Independent servers that have not replied to this list. They are not asked again. */
+  /** Independent servers that failed to reply while this list was read. They are not asked again. */
   readonly lost?: Set<Store>;
 }
 

@@ -34,7 +34,7 @@ const AT_ONCE = 10;
 /** An event without a token has an id, so that it appears only once in the history even if it is sent several times. */
 export type Identified = HistoryEvent & { readonly id?: string };
 
-/** An event that waits to be written. */
+/** An event that is waiting to be written. */
 interface Waiting {
   readonly event: Identified;
   readonly atMonotonicMs: number;

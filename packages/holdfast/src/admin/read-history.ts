@@ -154,8 +154,8 @@ async function historyOf(
 }
 
 /**
- * Returns the owners of the holds whose leases must have ended without a release. A live holder records how its hold
- * ended, but with a short delay. So the outcome is certain only if the granted lease is over and the holder is gone.
+ * Returns the owners of the holds whose leases are certain to have ended without a release. A live holder records how
+ * its hold ended, but with a short delay. So this is certain only if the granted lease is over and the holder is gone.
  */
 async function expiredAmong(
   holds: readonly Hold[],
@@ -249,7 +249,7 @@ async function holdsOf(
   );
   return (hold) => {
     const holders = inspected.get(placeOfHold(hold));
-    // A hold counts as continuing if its lock cannot be inspected, or has more holders than the server returns.
+    // Assume that a hold continues if its lock cannot be inspected or has more holders than the server returns.
     if (holders === undefined || holders.length >= MOST_HOLDERS) return true;
     return holders.some(({ owner, token }) => owner === hold.owner && (token === undefined || isAmong(hold, token)));
   };

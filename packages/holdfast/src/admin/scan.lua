@@ -48,8 +48,8 @@ local function standsForSomething(rest)
   if text ~= '' and not string.find(rest, text, 1, true) then
     return false
   end
-  -- The first key of a lock with the `key` option lacks the prefix, so SCAN does not find it. Its token key has the
-  -- prefix and is listed instead.
+  -- The first key of a lock with the `key` option lacks the prefix, so SCAN does not find it. The lock's token key has
+  -- the prefix and is listed instead.
   if string.match(rest, ':fence$') then
     return free or string.match(rest, '^mutex:mapped') ~= nil
   end

@@ -50,7 +50,7 @@ export interface SurveyPage {
 
 /** All locks, from `surveyAll`. */
 export interface Surveyed {
-  /** The locks, in no particular order. Each kind and name appears once, and each mutex has all its conditions. */
+  /** The locks, in no particular order. Each kind and name appears once, each mutex with all its conditions. */
   readonly locks: readonly LockEntry[];
   /** False if the list ended early because it reached `most`. */
   readonly isComplete: boolean;

@@ -52,12 +52,12 @@ export function brokenEntry(
 }
 
 /**
- * Returns the entry of a lock that a server refused to read, for example because the Redis user is not allowed to read
- * its keys, or of a Redlock that may be held although too few servers replied to be sure. Returns undefined for any other
+ * Returns the entry of a lock that cannot be read: either a server refused the request, for example because the Redis
+ * user lacks permission, or too few servers replied to tell whether a Redlock is held. Returns undefined for any other
  * error, because a list cannot continue without a reply.
  *
- * @param isFound  whether a list has found a key of the lock. Otherwise, a Redlock counts only if a server reports a
- *                 holder
+ * @param isFound  whether a list has found a key of the lock. Otherwise, a Redlock without a majority gets an entry
+ *                 only if a server reports a holder
  */
 export function refusedEntry(
   whose: Pick<Trace, "kind" | "name" | "key">,

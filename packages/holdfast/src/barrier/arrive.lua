@@ -1,5 +1,5 @@
 --[[
-  barrier/arrive: arrive at the barrier, or confirm that the party still waits; the last arrival releases all parties.
+  barrier/arrive: arrive at the barrier, or confirm that the party is still waiting; the last arrival releases all.
 
   This is one atomic step, so that each party is in exactly one generation, and a generation either passes for all or
   breaks for all. A repeated request from the same party gets the same reply while the outcome of its arrival is on
@@ -10,7 +10,7 @@
   KEYS[2] arrived  sorted set, owner of an arrival of this generation -> its index
   KEYS[3] leases   sorted set, owner of an arrival of this generation -> end of its lease, in µs of the server's clock
   KEYS[4] ended    sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if the generation
-                   broke, or + 0.75 if the arrival was given up before it reached the server, or was refused
+                   broke, or + 0.75 if the arrival was withdrawn before it reached the server, or was refused
   ARGV[1] owner    id of this arrival
   ARGV[2] leaseMs  length of its lease
   ARGV[3] parties  number of parties that the caller was configured with
@@ -18,7 +18,7 @@
                    that asks only once
   ARGV[5] inbox    prefix of inbox channels; a client's channel is the prefix plus the client id
   REPLY   {0, restMs, nowUs}              waiting: ask again within restMs
-          {1, restMs, nowUs}              refused: the party is not the last and must not wait, or it gave up earlier
+          {1, restMs, nowUs}              refused: the party is not the last and must not wait, or it withdrew earlier
           {2, generation, index}          passed: all have arrived
           {3, generation, why, parties...}  broken: why is 1 lease ended, 2 timed out, 3 aborted, 4 left, 5 reset;
                                           parties is the party that broke it
@@ -42,7 +42,7 @@ if ended > 0 then
     return broken(which)
   end
   if ended - which > 0.5 then
-    -- The party gave up, or was refused, before this request arrived. Its generation may pass without it.
+    -- The party withdrew, or was refused, before this request arrived. Its generation may pass without it.
     local time = redis.call('TIME')
     return {1, -1, time[1] * 1000000 + time[2]}
   end

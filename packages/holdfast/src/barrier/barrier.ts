@@ -31,7 +31,7 @@ export interface Passage {
   readonly index: number;
 }
 
-/** The state of a barrier, from `inspect`. A snapshot: the state may have changed by the time you read it. */
+/** The state of a barrier, as returned by `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface BarrierInspection {
   /** Kind of the lock. */
   readonly kind: "barrier";
@@ -131,7 +131,7 @@ export class Barrier {
   }
 
   /**
-   * Begins a new generation with this object's number of parties. Parties that wait get a BrokenBarrierError.
+   * Begins a new generation with this object's number of parties. Waiting parties get a BrokenBarrierError.
    *
    * @returns the number of the new generation
    * @throws StoreError   outcome unknown

@@ -1,5 +1,5 @@
 --[[
-  barrier/reset: begin a new generation with a given number of parties; break the current one if any party waits.
+  barrier/reset: begin a new generation with a given number of parties; break the current one if any party is waiting.
 
   A repeated request changes nothing.
 
@@ -7,8 +7,8 @@
   KEYS[2] arrived    sorted set, owner of an arrival of this generation -> its index
   KEYS[3] leases     sorted set, owner of an arrival of this generation -> end of its lease, in µs of the server's clock
   KEYS[4] ended      sorted set, owner of an earlier arrival -> generation + index / 131072, or + 0.5 if the generation
-                     broke, or + 0.75 if the arrival was given up before it reached the server, or was refused; id of a
-                     reset -> the generation that it began
+                     broke, or + 0.75 if the arrival was withdrawn before it reached the server, or was refused; id of
+                     a reset -> the generation that it began
   ARGV[1] request    id of this request
   ARGV[2] parties    number of parties of the new generation
   ARGV[3] inbox      prefix of inbox channels; a client's channel is the prefix plus the client id

@@ -10,7 +10,7 @@
   ARGV[2] pid       process id on that host
   ARGV[3] name      the clientName option, or empty
   ARGV[4] version   version of the library
-  ARGV[5] protocol  version of the protocol: of the keys, messages and owner ids
+  ARGV[5] protocol  version of the protocol: keys, messages and owner ids
   ARGV[6] ageMs     age of this client, not its start time, because its clock may differ from the server's
   ARGV[7] keepMs    lifetime of the record from now
   ARGV[8] nonces    nonces of this write and of the client's last ones, newest first, with a space around each

@@ -1,7 +1,7 @@
 --[[
   client-record/read: the process of a client. Changes nothing.
 
-  KEYS[1] client             hash, host, pid, name, version and protocol of the process
+  KEYS[1] client             hash: host, pid, name, version and protocol of the process
   REPLY   {0, fields...}     unknown: the client never wrote a record, or the record has expired
           {1, fields...}     known: host, pid, name, version, protocol; clients of protocol 0 store no protocol
 ]]

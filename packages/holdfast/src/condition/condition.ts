@@ -32,9 +32,9 @@ const signalsOf = new WeakMap<Claim, Signals>();
  * to the end of the mutex's queue. When `wait` resolves, the waiter holds the mutex with a new lease and a new token.
  * No waiter polls.
  *
- * Check what you wait for in a loop, because another client may hold the mutex between the signal and your grant. Also,
- * a waiter that was disconnected for a while may wake without a signal. A signal is never lost while its waiter is
- * alive: a waiter that gives up passes the signal on. A signal without waiters does nothing.
+ * Call `wait` in a loop that checks what you wait for, because another client may hold the mutex between the signal and
+ * your grant. Also, a waiter that was disconnected for a while may wake without a signal. A signal is never lost while
+ * its waiter is alive: a waiter that gives up passes the signal on. A signal without waiters does nothing.
  *
  * @example
  * let lease = await mutex.acquire();
@@ -78,8 +78,8 @@ export class Condition {
    * @returns the new lease; its token is higher than that of `lease`
    * @throws WaitTimeoutError  not signaled, or the mutex not acquired after the signal, within `waitMs`; nothing is
    *                           held
-   * @throws the reason of `options.signal`, if it aborts the wait; nothing is held. If it was aborted before the call,
-   *         `lease` is still held
+   * @throws the signal's reason, if `options.signal` aborts the wait; nothing is held. If the signal aborted before the
+   *         call, `lease` is still held
    * @throws LeaseLostError    `lease` was lost; nothing is held
    * @throws UnsupportedError  this client cannot receive messages; `lease` is still held
    * @throws EvictionError     the server may evict locks; `lease` is still held
@@ -113,7 +113,7 @@ export class Condition {
     };
     // A wait of 0 ms also releases the mutex, so it has to send the request like any other wait.
     const waiting = waitForGrant(this.#session, protocol, { ...resolved, waitMs: Math.max(1, resolved.waitMs) }, keep);
-    // The request is sent, and it ends the old lease.
+    // The request has already been sent. It ends the old lease on the server, so end it here too.
     held.end();
     lease.end("released");
     const end = await waiting;
@@ -149,7 +149,7 @@ export class Condition {
     return this.#signal(lease, true);
   }
 
-  /** Returns the claims that wait for a signal, in order of arrival. `holders` is always empty. @throws StoreError */
+  /** Returns the claims waiting for a signal, in order of arrival. `holders` is always empty. @throws StoreError */
   inspect(): Promise<Inspection> {
     return inspect(this.#session, inspectionOf(this.#place));
   }

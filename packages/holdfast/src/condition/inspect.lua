@@ -1,5 +1,5 @@
 --[[
-  condition/inspect: the claims that wait for a signal. Changes nothing.
+  condition/inspect: the claims waiting for a signal. Changes nothing.
 
   KEYS[1] condition  sorted set, owner of a claim that waits for a signal -> arrival number
   ARGV[1] owner      claim whose place in the queue to report; empty for none

@@ -140,7 +140,7 @@ export function waitProtocol(
  * Signals up to `most` waiters, once per request number of a holder.
  *
  * @param request  number of the request, which rises with each request of a claim
- * @returns the number of waiters that were signaled (`moved`), and the number that still wait (`left`)
+ * @returns the number of waiters that were signaled (`moved`), and the number still waiting (`left`)
  */
 export function signal(
   { store, mutex, lock, fence, queue, condition, inbox }: ConditionPlace,

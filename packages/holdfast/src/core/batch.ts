@@ -32,7 +32,7 @@ export function isCrowd(size: number, block: number): boolean {
 }
 
 /**
- * Time in ms after which a batch stops so that other processes get a turn. A hand-over adds only about 1% to it.
+ * Time in ms after which a batch stops so that other processes get a turn. A hand-over adds only about 1% to this time.
  */
 const BATCH_MS = 20;
 
@@ -59,7 +59,7 @@ export class Batch implements SharedClaim, Unconfirmed {
 
   /**
    * @param callers  the callers in the order of their calls, at most as many as the claim can serve
-   * @param onLeft   called with the callers that still wait, if the batch ends before it has served all of them
+   * @param onLeft   called with the callers that are still waiting if the batch ends before it has served all of them
    */
   constructor(
     session: Session,
@@ -216,7 +216,7 @@ export class Caller {
   }
 
   /**
-   * Whether the call began at or before that moment. Both clocks must agree, because the monotonic clock may have
+   * Whether the call began at or before the given moment. Both clocks must agree, because the monotonic clock may have
    * stopped and the wall clock may have been set.
    */
   hadCalledBy({ monotonicMs, wallMs }: Moment): boolean {

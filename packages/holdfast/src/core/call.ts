@@ -6,7 +6,7 @@ import { type CommandEvent, channels, serverOf } from "./events.js";
 import { type Runtime, SharedTimer } from "./runtime.js";
 import type { Outcome, Reply, ReplyForm, Script, Store } from "./store.js";
 
-/** A store and a lock name. Every error of a script call contains that name. */
+/** A store and a lock name. Every error from a script call contains that name. */
 export interface NamedStore {
   readonly store: Pick<Store, "run" | "server">;
   /** Name of the lock. */
@@ -82,7 +82,7 @@ function decode<Form extends ReplyForm>(
       mayHaveRun: true,
       transient: false,
       cause: isNoAnswer(reply)
-        ? `${script.name} returned nothing, as inside MULTI: use a client outside a transaction`
+        ? `${script.name} returned nothing: use a client that is not inside MULTI`
         : `${script.name} returned an unexpected reply: ${JSON.stringify(reply)}`,
     });
   }
@@ -162,7 +162,7 @@ export class RequestWindow {
   /** Number of running requests per lock. */
   readonly #underWay = new Map<string, number>();
   #waiting: Waiting[] = [];
-  /** Timer that runs while requests wait. */
+  /** Timer that runs while requests are waiting. */
   readonly #silence: SharedTimer;
 
   /** @param size  maximum number of requests without a reply, 1 or more */
@@ -175,9 +175,9 @@ export class RequestWindow {
    * Sends the request now, or as soon as enough earlier requests have been answered.
    *
    * @param lock  the lock that the request is about
-   * @throws the error of the request. If an earlier request for the same lock fails with a transient StoreError while
-   *         this request still waits, it is not sent and gets the same error, because thousands of timeouts in a row
-   *         would take minutes
+   * @throws the error from the request. If an earlier request for the same lock fails with a transient StoreError while
+   *         this request is still waiting, this request is not sent and fails with the same error, because thousands of
+   *         timeouts in a row would take minutes
    */
   send<Reply>(lock: string, request: () => Promise<Reply>): Promise<Reply> {
     if (this.#unanswered < this.#size) return this.#send(lock, request);

@@ -13,7 +13,7 @@ export interface HeldLease {
   readonly owner: string;
   /** The `label` option of the acquire; undefined if none was given. */
   readonly label: string | undefined;
-  /** Time of the grant by this process's wall clock. */
+  /** Time of the grant, according to this process's wall clock. */
   readonly acquiredAt: Date;
   /** How long the holder may rely on the lease, in ms from the time of the snapshot. */
   readonly validForMs: number;
@@ -23,7 +23,7 @@ export interface HeldLease {
 export interface CloseOptions {
   /**
    * How long to wait for work that runs under a lease. With this option, no lease is released while its work runs.
-   * Choose a time that ends before the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases are
+   * Choose a period that ends before the process is killed. Whole milliseconds, 0 to 86,400,000. If absent, leases are
    * released immediately, even while their work runs.
    */
   readonly graceMs?: number | undefined;
@@ -50,7 +50,7 @@ export interface Closable {
   /** Called when the Holdfast closes. Stops waiting and releases all holds. Never rejects. */
   close(): Promise<void>;
   /**
-   * Whether this object waits for something that a closing Holdfast no longer needs.
+   * Whether this object is waiting for something that a closing Holdfast no longer needs.
    *
    * @default true, unless it holds a lease
    */

@@ -226,8 +226,8 @@ export class BrokenBarrierError extends LockError {
  * is queued.
  *
  * If `permits` is undefined, this process was configured with a number that was never in effect. Otherwise, it
- * requested more permits than exist, because the number was reduced. Configure all processes with the same number, or
- * call `resize` (for a barrier, `reset`). Retrying without a change fails again.
+ * requested more permits than exist, because `resize` reduced the capacity. Configure all processes with the same
+ * number, or call `resize` (for a barrier, `reset`). Retrying without a change fails again.
  */
 export class CapacityMismatchError extends LockError {
   override readonly name: string = "CapacityMismatchError";
@@ -293,7 +293,7 @@ export class StoreError extends LockError {
 /**
  * No majority of the independent servers replied in time, or the replies did not decide the outcome. Grants of
  * individual servers are released. On servers that cannot be reached, they expire after at most `leaseMs`. `inspect`
- * also throws this error if a majority replied, but it depends on the other servers whether the lock is held.
+ * also throws this error if a majority replied but the other servers decide whether the lock is held.
  */
 export class QuorumError extends StoreError {
   override readonly name: string = "QuorumError";

@@ -27,7 +27,7 @@ import type { Moment } from "./time.js";
 // | `tracing:holdfast:once:…` | a call to `once` starts and ends; see packages/recipes/src/tracing.ts |
 // | `tracing:holdfast:lead:…` | a term of `lead` starts and ends; see packages/recipes/src/tracing.ts |
 // | `tracing:holdfast:cache:…` | a call to a cache's `get` starts and ends; see packages/recipes/src/tracing.ts |
-// | `holdfast:idempotency` | a request with an `Idempotency-Key` has a response; see packages/http/src/events.ts |
+// | `holdfast:idempotency` | a request with an `Idempotency-Key` has an outcome; see packages/http/src/events.ts |
 //
 // Lock names are application data. Used as metric labels, they can create an unlimited number of time series.
 
@@ -67,7 +67,7 @@ export interface AcquireEvent extends CallEvent {
 
 /** `holdfast:wait`. A caller begins to wait. */
 export interface WaitEvent extends LockEvent {
-  /** The call that waits; absent if the event applies to all calls so far with this `owner`. */
+  /** The call that is waiting; absent if the event applies to all calls so far with this `owner`. */
   readonly call?: object | undefined;
   /** True if the caller is in the server's queue; false if it currently gets no messages and polls. */
   readonly queued: boolean;
@@ -120,7 +120,7 @@ export interface UngrantedEvent extends CallEvent {
 export interface RenewEvent extends LockEvent {
   /** Fencing token of the lease. */
   readonly token: number;
-  /** The error of a renewal that failed and will be retried; undefined if the server renewed the lease. */
+  /** The error from a renewal that failed and will be retried; undefined if the server renewed the lease. */
   readonly error: Error | undefined;
   /** How long the holder may rely on the lease from now, in ms. */
   readonly validForMs: number;
@@ -166,7 +166,7 @@ export interface CommandEvent {
   readonly server: ServerAddress | undefined;
 }
 
-/** An action of this process on a lock that others hold or wait for. */
+/** An action by this process on a lock that others hold or wait for. */
 export interface DeedEvent extends LockEvent {
   /** Id of the client that acted. It is needed because all Holdfasts of a process publish on the same channels. */
   readonly clientId: string;
@@ -266,7 +266,7 @@ interface Named {
   readonly owner: string;
 }
 
-/** Publishes `holdfast:wait` for this claim. @param call  the call that waits; undefined for all calls so far */
+/** Publishes `holdfast:wait` for this claim. @param call  the waiting call; undefined if all calls so far wait */
 export function publishWait(lock: PublishedLock, claim: Named, queued: boolean, call?: object): void {
   if (!channels.wait.hasSubscribers) return;
   const event: WaitEvent = { ...aboutLock(lock, claim.owner), queued, ...(call && { call }) };

@@ -94,8 +94,8 @@ class ServerQuestion {
  * Refuses acquire requests to a server that must not be used, such as a server that may evict locks.
  *
  * Invariants:
- * - Unless the server is refused, an acquire sends the pending questions, which have no valid positive answer, together
- *   with its request, so that it takes one round trip.
+ * - Unless the server is refused, an acquire sends the pending questions (those without a valid positive answer)
+ *   together with its request, so one round trip is enough.
  * - After a positive answer the guard costs nothing.
  * - If a question gets no answer, the last answer stays in effect.
  * - If the server is refused, each acquire first asks it again, so that clients need no restart after it is fixed.
@@ -144,7 +144,7 @@ export class Guard {
    * after `timeoutMs`.
    *
    * @throws the refusal; the caller must undo what the request did on the server
-   * @throws the errors of `send`; StoreError if the server was refused before and the check cannot be repeated
+   * @throws the errors from `send`; StoreError if the server was refused before and the check cannot be repeated
    */
   async pass<Answer>(lockName: string, send: () => Promise<Answer>, timeoutMs: number): Promise<Answer> {
     const refusing = this.#asked.filter(({ refusal }) => refusal !== undefined);

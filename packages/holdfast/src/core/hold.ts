@@ -118,7 +118,7 @@ export class Hold implements Occupant, Holding, RenewedHold {
     return this.#renewer.validity.leaseMs;
   }
 
-  /** The options of the acquire that say how the hold is kept alive. */
+  /** The options of the acquire that control how the hold is kept alive. */
   get options(): HoldOptions {
     return this.#options;
   }
@@ -432,15 +432,15 @@ export interface SharedClaim {
   passOn(longestMs: number): boolean;
 
   /**
-   * Called when the server asks this process to release the lock soon, because another claim waits for it.
+   * Called when the server asks this process to release the lock soon, because another claim is waiting for it.
    *
    * @returns true if the message shows that the claim still holds the lock, so the hold need not check
    */
   recalled?(): boolean;
 
   /**
-   * Called when the claim has been released, lost, or handed over to another process. Callers that still wait for it
-   * need another claim.
+   * Called when the claim has been released, lost, or handed over to another process. Callers that are still waiting
+   * for it need another claim.
    */
   over(): void;
 }

@@ -56,7 +56,7 @@ export interface Echo {
   /**
    * Called once per period without messages, if replacing the connection did not help or is not possible.
    *
-   * @param refusal  the error reply of the server, if it refuses to send messages from a script
+   * @param refusal  the server's error reply, if the server refuses to send messages from a script
    */
   onDeaf(connection: string, refusal: StoreError | undefined): void;
 }
@@ -118,13 +118,13 @@ export class InboxCheck {
     return this.#deafSince !== undefined;
   }
 
-  /** Adds a claim that waits. The first one after an idle period starts a check, which does not delay the claim. */
+  /** Adds a waiting claim. The first one starts a check if one is due; the check does not delay the claim. */
   join(waiting: Listening): void {
     this.#listening.add(waiting);
     if (this.#listening.size === 1) this.due();
   }
 
-  /** Removes a claim that no longer waits. */
+  /** Removes a claim that is no longer waiting. */
   leave(waiting: Listening): void {
     this.#listening.delete(waiting);
   }
@@ -205,7 +205,10 @@ export class InboxCheck {
     this.#hasWarned = false;
   }
 
-  /** @param refusal  the error reply, if the server refuses to send or count; a new connection would not change that */
+  /**
+   * @param refusal  the server's error reply, if it refused to publish the echo or to count its subscribers; a new
+   *                 connection would not help then
+   */
   #failed(refusal?: StoreError): void {
     this.#endTrial();
     if (this.#deafSince === undefined) {
@@ -225,7 +228,7 @@ export class InboxCheck {
     this.#reopenableAtMs = nowMs + REOPEN_EVERY_MS * (1 + runtime.random() / 3);
     reopening.then(
       () => {
-        // A connection to another server, which is possible in a cluster, has its own check. So this check has passed.
+        // A connection to another server, which is possible in a cluster, has its own check, so end this one as passed.
         if (inbox.connection === undefined || inbox.connection === this.#connection) this.#check();
         else this.#passed();
       },
@@ -313,7 +316,7 @@ const PAUSE_MAX_MS = 2_000;
 /**
  * Decides when claims ask the server after a reconnect: immediately, unless the connection is lost repeatedly.
  *
- * A proxy may accept connections and reset each one at the first request. If every waiter and holder asked at each
+ * A proxy may accept connections and reset each one on the first request. If every waiter and holder asked on each
  * reconnect, the client and the proxy would keep each other busy with hundreds of connections a second.
  *
  * A session has one instance per kind of connection.

@@ -77,7 +77,7 @@ export class Registry<Value> {
 // hand-over. So it trusts a client that can publish to this channel as much as a client that can write the keys. The
 // name of the channel cannot be guessed.
 
-/** A receiver of messages: a claim that waits, holds, or is being cleaned up. */
+/** A receiver of messages: a claim that is waiting, granted, or being cleaned up. */
 export interface Recipient {
   /** The server granted the claim at `grantedAtUs`, which is server time in µs since 1970. */
   granted(token: number, grantedAtUs: number, slots: readonly number[]): void;
@@ -152,7 +152,7 @@ export class ClientInbox<Listener extends Recipient = Recipient> {
     return this.unsupported || (this.#isForbidden && this.#inbox === undefined);
   }
 
-  /** The number of registered claims, which wait, hold, or are being cleaned up. */
+  /** The number of registered claims, which are waiting, granted, or being cleaned up. */
   get size(): number {
     return this.#recipients.size;
   }

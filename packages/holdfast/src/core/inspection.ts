@@ -5,7 +5,7 @@ import type { HolderState, InspectProtocol, State } from "./protocol.js";
 import { parseOwner, standingPause } from "./protocol.js";
 import type { Session } from "./session.js";
 
-/** The state of a lock, from `inspect`. A snapshot: the state may have changed by the time you read it. */
+/** The state of a lock, as returned by `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface Inspection {
   /** Kind of the lock, such as `mutex`. */
   readonly kind: string;
@@ -21,7 +21,7 @@ export interface Inspection {
   readonly token: number | undefined;
   /** Number of claims in the queue. */
   readonly waiterCount: number;
-  /** The first 100 claims in the queue, next one first. */
+  /** The first 100 claims in the queue, in queue order. */
   readonly waiters: readonly WaitingClaim[];
   /**
    * The pause of the lock; undefined if it is not paused. Claims in `holders` were granted before the pause and keep

@@ -47,7 +47,7 @@ export class Lease implements AsyncDisposable {
     holding.onLost((reason, forced) => this.#lose(reason, forced));
   }
 
-  /** Time of the grant by this process's wall clock. */
+  /** Time of the grant, according to this process's wall clock. */
   get acquiredAt(): Date {
     return new Date(this.#holding.heldSinceAtMs);
   }

@@ -29,7 +29,7 @@ const KEPT_OF_ONE = 4;
 export class LocalQueues {
   readonly #session: Session;
   /**
-   * The queues by the key of their lock. A lock has several queues only if its callers' options differ; see `suits`.
+   * The queues, by lock key. A lock has several queues only if its callers' options differ; see `suits`.
    */
   #byKey = new Map<string, readonly LocalQueue[]>();
   #tidyAt = KEPT;
@@ -66,18 +66,18 @@ function busyOf(queues: readonly LocalQueue[]): readonly LocalQueue[] {
  * The callers of one process that want the same lock. They share one claim, and its lease passes from one caller to the
  * next without a round trip.
  *
- * The claim is in the server's queue on behalf of all callers that wait here. When it is granted, the callers that were
- * already waiting form its batch: at most 32 callers, 128 if many wait, or more with `retain`. They hold the lock one
- * after the other, each with its own token from those that the grant reserves. Later callers wait for the next claim,
- * which joins the queue immediately. So other processes are served after one batch. A batch that takes too long is
- * stopped.
+ * The claim is in the server's queue on behalf of all callers waiting here. When it is granted, the callers that were
+ * already waiting form its batch: at most 32 callers, 128 if many are waiting, or more with `retain`. They hold the
+ * lock one after the other, each with its own token from those that the grant reserves. Later callers wait for the next
+ * claim, which joins the queue immediately. So other processes are served after one batch. A batch that takes too long
+ * is stopped.
  *
  * Invariants:
  * - A batch contains only callers that called before the server made the grant. So no caller gets a token older than
  *   one that it may already know.
  * - A lease begins only while the claim is valid.
- * - If callers wait and no claim is pending, a claim is requested for the first caller in line. That claim serves the
- *   caller even if the clocks jump.
+ * - If callers are waiting and no claim is pending, a claim is requested for the first caller in line. That claim
+ *   serves the caller even if the clocks jump.
  *
  * The idea comes from cohort locks (Dice, Marathe, Shavit 2012); see docs/adr/060-cohorts.md.
  *
@@ -92,7 +92,7 @@ export class LocalQueue {
   readonly #throughPause: boolean;
   /** Callers that are not in a batch, in the order in which they will be served. */
   #waiting: Caller[] = [];
-  /** Callers that joined the claim of a paused lock, until a reply shows whether the lock is still paused. */
+  /** Callers that joined the claim of a paused lock. A reply will show whether the lock is still paused. */
   readonly #newcomers: Caller[] = [];
   #waiter: Waiter | undefined;
   /**
@@ -124,7 +124,7 @@ export class LocalQueue {
     );
   }
 
-  /** Whether no caller waits here. */
+  /** Whether no caller is waiting here. */
   get isIdle(): boolean {
     return this.#waiting.length === 0 && this.#waiter === undefined && (this.#batch?.isServed ?? true);
   }
@@ -322,7 +322,7 @@ export class LocalQueue {
     const timeoutMs = Math.min(this.#session.commandTimeoutMs, SHORTEST_CALL_MS);
     const asker = { owner: waiter?.owner, calledAtMs: deadline.startedAt.monotonicMs, timeoutMs };
     const { state } = await this.#session.inspections.inspect(protocol, asker);
-    // Without a pending claim, the caller was in a batch, which is ahead of all claims in the queue.
+    // A caller without a pending claim is in a batch, which is ahead of all claims in the queue.
     return { state: waiter === undefined && state !== undefined ? { ...state, ahead: 0 } : state };
   }
 }

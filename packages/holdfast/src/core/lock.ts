@@ -21,7 +21,7 @@ import type { Session } from "./session.js";
 
 /**
  * Which holder to take the lock from, and the details to send to that holder. Identify the holder by `owner`, by
- * `token`, or by both, as `inspect` shows them.
+ * `token`, or by both, as returned by `inspect`.
  */
 export interface ForceReleaseOptions {
   /** Owner id of the holder. */
@@ -138,7 +138,7 @@ export class Lock<Held extends Lease = Lease> {
   }
 
   /**
-   * Returns who holds the lock, since when and for how much longer, and who waits. Read-only.
+   * Returns who holds the lock, since when and for how much longer, and who is waiting. Read-only.
    *
    * @throws StoreError, ClosedError
    */
@@ -147,7 +147,7 @@ export class Lock<Held extends Lease = Lease> {
   }
 
   /**
-   * Takes the lock from a specific holder, identified by the values that `inspect` shows. Meant for operators, not for
+   * Takes the lock from a specific holder, identified by values that `inspect` returned. Meant for operators, not for
    * programs.
    *
    * The next waiter gets the lock immediately. If the holder can be reached, its signal aborts immediately, and its

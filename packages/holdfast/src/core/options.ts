@@ -227,8 +227,8 @@ export type Filled<Options> = { [Option in keyof Options]-?: Exclude<Options[Opt
 // ten listeners, and callers often share one signal.
 
 /**
- * Returns whether a value is accepted as `signal`. It need not be an instance of this realm's class, because signals
- * from another realm or a polyfill are not.
+ * Returns whether a value is accepted as `signal`. The value need not be an instance of this realm's AbortSignal,
+ * because signals from another realm or a polyfill are not.
  */
 export function isAbortSignal(value: unknown): value is AbortSignal {
   if (value instanceof AbortSignal) return true;

@@ -16,8 +16,8 @@ export const SHORTEST_CALL_MS = 200;
  */
 const AFTER_LEASE_MS = 5;
 /**
- * Longest interval between requests to a server that is not granting locks yet, in ms. The waiter keeps asking because another
- * server may take over.
+ * Longest interval between requests to a server that is not granting locks yet, in ms. The waiter keeps asking because
+ * another server may take over.
  */
 const QUIET_MS = 5_000;
 /** First polling delay, in ms. Jitter subtracts up to half, so a waiter asks after 10 ms at the earliest. */
@@ -25,11 +25,11 @@ const POLL_MIN_MS = 20;
 const POLL_MAX_MS = 500;
 
 /**
- * Schedules the next request of a waiter. A waiter in the queue asks again when the current lease must be over, and at
+ * Schedules the next request of a waiter. A waiter in the queue asks again when the current lease is due to end, and at
  * least every 3 s in case a message was lost. A waiter that cannot queue, or gets no messages, asks with growing
  * delays.
  *
- * It has one timer, which keeps the process alive.
+ * Uses one timer, which keeps the process alive.
  */
 export class Polling {
   readonly #runtime: Runtime;
@@ -63,7 +63,7 @@ export class Polling {
 
   /**
    * Schedules the next request to a server that grants nothing for another `restMs`. That time may grow if other
-   * clients report longer leases to the server, so the next request may also come too early.
+   * clients report longer leases to the server, so the next request may still be too early.
    */
   quiet(restMs: number): void {
     this.in(Math.min(restMs, QUIET_MS) + this.#runtime.random() * 20);

@@ -213,9 +213,9 @@ export interface LockProtocol extends WaitProtocol {
   /**
    * Releases the lock without a script. Does not compare the token. Absent if the server cannot do that.
    *
-   * - `released`: the lock is free, and no claim waits
+   * - `released`: the lock is free, and no claim is waiting
    * - `kept`: nothing was released, because this claim does not hold the lock
-   * - `waited`: the lock was released but other claims wait, so `release` must follow
+   * - `waited`: the lock was released but other claims are waiting, so `release` must follow
    */
   readonly releaseFree?: ((grant: Grant, timeoutMs: number) => Promise<"released" | "kept" | "waited">) | undefined;
 
@@ -400,7 +400,7 @@ export interface TimedOut {
 
 /** Callbacks of a wait. Each is called at most once, and exactly one of the last three is called. */
 export interface WaitEnds {
-  /** The first reply was not a grant, or the first request failed, so the caller waits. */
+  /** The first reply was not a grant, or the first request failed, so the caller has to wait. */
   readonly waiting?: (() => void) | undefined;
   /** Called in the same turn in which the grant arrives, so that a later message finds the holder. */
   readonly granted: (granted: Granted) => void;

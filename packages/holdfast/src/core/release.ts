@@ -76,7 +76,7 @@ export async function giveBack({
         isPutBack = true;
         ended = await protocol.release(grant, commandTimeoutMs);
       }
-      // A request that arrives later would acquire the lock for no caller, so a cleanup must undo it.
+      // A request that arrives later would acquire the lock although no caller wants it, so a cleanup releases it.
       if (mayStillRun()) void cleanUp(session, protocol, claim, true);
       mayHaveRun ||= reconnects !== session.commandReconnects;
       return mayHaveRun && ended !== "forgotten" ? "released" : ended;
@@ -105,7 +105,7 @@ async function isReclaimed(reclaim: () => Promise<boolean>): Promise<boolean> {
 /**
  * Releases a lease that has expired according to this process's clocks. Other claims may have been granted since, and a
  * late copy of a request of this claim may even have acquired the lock again. Only the token shows whether that
- * happened. So this function extends the lease, which compares the token, and then cleans up.
+ * happened. So this function sends a renewal, which compares the token, and then cleans up.
  *
  * @throws StoreError  no reply in time, or the server refused
  */
@@ -163,7 +163,7 @@ class Cleanup implements Occupant {
   #isAnswered = false;
   /**
    * Whether a retry is unlikely to help, for example because the key has the wrong type. If so, the cleanup stops as
-   * early as after a reply.
+   * early as it would after a reply.
    */
   #isHopeless = false;
   #isOver = false;

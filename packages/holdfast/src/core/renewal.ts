@@ -112,7 +112,7 @@ export function publishRenew(
 const MOST = 128;
 /**
  * Number of concurrent requests. The limit leaves room for other requests in between. More are allowed if so many
- * leases wait that the renewals would take too long.
+ * leases are waiting that the renewals would take too long.
  */
 const AT_A_TIME = 4;
 /**

@@ -30,7 +30,7 @@ export interface Retention {
    * Returns the claim that was just granted, if it may be retained after its last release.
    *
    * @param hasWaited  whether the claim had to wait
-   * @param callers    how many other callers of this process wait for the lock
+   * @param callers    how many other callers of this process are waiting for the lock
    * @internal
    */
   keep(

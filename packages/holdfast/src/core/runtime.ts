@@ -129,12 +129,12 @@ class SystemTimer implements Timer {
   }
 }
 
-// --- Node modules that are slow to load. They are loaded at first use, or not at all.
+// --- Node modules that are slow to load. They are loaded on first use, or not at all.
 //
 // If loaded eagerly, `node:crypto` accounts for a quarter of the time to import this library. Importing `node:process`
 // takes another quarter, because it reads every property of `process` and thereby creates the standard streams. So
 // the library uses the global `process`. A client library has usually loaded both modules before the first lock is
-// requested, so loading `node:crypto` at first use usually costs nothing.
+// requested, so loading `node:crypto` on first use usually costs nothing.
 
 /** Returns `node:crypto`. Loads it on the first call. */
 export function crypto(): typeof import("node:crypto") {
@@ -169,8 +169,8 @@ export class SharedTimer {
   }
 
   /**
-   * Whether the timer was started, has not fired, and is not lost. If the clock went back, a real clock has replaced a
-   * fake one, and the timer is lost.
+   * Whether the timer was started, has not fired, and is not lost. If the clock went backward, a real clock has
+   * replaced a fake one, and the timer is lost.
    */
   get isRunning(): boolean {
     if (this.#timer === undefined) return false;
@@ -181,7 +181,7 @@ export class SharedTimer {
   /** Starts the timer with a delay in ms, unless it is running. Restarts a lost timer without a delay. */
   ensure(delayMs: number): void {
     if (this.isRunning) return;
-    // A lost timer is overdue. If the process was only slow, a new delay would make it even later.
+    // A lost timer is overdue already, so start it without a delay.
     this.start(this.#timer === undefined ? delayMs : 0);
   }
 

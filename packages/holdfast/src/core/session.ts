@@ -15,7 +15,7 @@ import { SharedInspections } from "./shared-inspections.js";
 import type { Inbox, Store } from "./store.js";
 import { Confirmations, ShortHolds, Watchdog } from "./watchdog.js";
 
-/** A claim of this process in any state: it waits, holds, or is being cleaned up. */
+/** A claim of this process in any state: waiting, holding, or being cleaned up. */
 export interface Occupant extends Recipient, Closable {
   /**
    * Called after the inbox or the command connection reconnects. Messages or replies may have been lost, so ask the
@@ -51,7 +51,7 @@ export class Session {
   readonly store: Store;
   /** Clocks, timers and random numbers. */
   readonly runtime: Runtime;
-  /** Delivers messages to the claims of this session: those that wait, hold, or are being cleaned up. */
+  /** Delivers messages to the claims of this session: those that are waiting, holding, or being cleaned up. */
   readonly clientInbox: ClientInbox<Occupant>;
   /** Reads and writes client records. */
   readonly records: ClientRecords;
@@ -91,7 +91,7 @@ export class Session {
   #isRefusing = false;
   #isClosing = false;
 
-  /** The claims that this process may retain after a release, by the key of their lock. Undefined until one exists. */
+  /** The claims that this process may retain after a release, by lock key. Undefined until one exists. */
   retained: Map<string, { end(): Promise<unknown> }> | undefined;
 
   /** Number of reconnects of the command connection. If it rises during a call, the script may have been sent twice. */
@@ -367,12 +367,12 @@ export class Session {
 
   /** Notifies existing claims, because messages sent before the client had subscribed are lost. */
   #listening(): void {
-    // Create the inbox check now, because it measures the time without messages from its creation on.
+    // Create the inbox check now, because its creation starts the measurement of the time without messages.
     this.inboxCheck({});
     for (const occupant of this.clientInbox.recipients()) occupant.listening?.();
   }
 
-  /** Passes on a grant that no claim waits for: the network delivered a request twice, or very late. */
+  /** Passes on a grant that no claim is waiting for: the network delivered a request twice, or very late. */
   #stray(number: number, token: number): void {
     if (!this.isClosing) this.#cleanedUp.get(number)?.(token);
   }
@@ -428,7 +428,7 @@ export class OwnClientRecord {
   readonly #timer: SharedTimer;
   #closed = false;
 
-  /** @param isInUse  returns whether the client waits for or holds a lock; if so, its record must be refreshed */
+  /** @param isInUse  returns whether the client is waiting for or holding a lock; if so, its record is refreshed */
   constructor(records: ClientRecords, runtime: Runtime, isInUse: () => boolean) {
     this.#records = records;
     this.#isInUse = isInUse;

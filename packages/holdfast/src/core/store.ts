@@ -5,7 +5,7 @@ import type { StoreFailure } from "./error-messages.js";
 import { crypto } from "./runtime.js";
 
 /**
- * The only access to a server. A store sends script calls and receives grant messages. It does not know about lock
+ * The only interface to a server. A store sends script calls and receives grant messages. It does not know about lock
  * kinds.
  *
  * CONTRIBUTING.md says how to support another client library. docs/adr/002-store-port.md gives the reason for each
@@ -68,8 +68,9 @@ export interface Store {
   onReconnect(listener: (connection: "commands" | "inbox") => void): () => void;
 
   /**
-   * Returns the key of the marker of the server that has `key`. The marker names the run in which that server may
-   * grant locks. Undefined if the store keeps no marker; holders then cannot restore leases that a failover has lost.
+   * Returns the key under which the server that stores `key` keeps its marker. The marker names the run in which that
+   * server may grant locks. Undefined if the store keeps no marker; holders then cannot restore leases lost in a
+   * failover.
    */
   lineageKey?(key: string): string | undefined;
 
@@ -102,7 +103,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** The address of a server, as the client library was configured with it or discovered it. */
+/** The address of a server, as configured in the client library or discovered by it. */
 export interface ServerAddress {
   /** Host name, IP address, or path of a Unix socket. */
   readonly host: string;
@@ -287,7 +288,7 @@ export function quietFailure({ restMs, isAlone = false }: Quiet): StoreFailure {
   const resumesInMs = Math.ceil(restMs);
   const orUntil = isAlone ? ", or until enough other servers have reported lease lengths" : "";
   const cause = new Error(
-    `this server took over from another or was restarted, so it may not know every held lock: it grants no locks for another ${resumesInMs} ms${orUntil}`,
+    `this server took over from another or was restarted, so it may not know about every held lock: it grants no locks for another ${resumesInMs} ms${orUntil}`,
   );
   // With `isAlone`, `resumesInMs` is left out, because it is unknown when the other servers will report.
   return { mayHaveRun: false, transient: true, cause, ...(!isAlone && { resumesInMs }) };
@@ -332,7 +333,7 @@ export interface ScriptText {
 }
 
 /**
- * The SHA-1 of a script, computed at its first use. Shipping a hash with each script would make the package 2 kB
+ * The SHA-1 of a script, computed on first use. Shipping a hash with each script would make the package 2 kB
  * larger.
  */
 export function sha1Of(text: Pick<ScriptText, "source">): string {
@@ -349,7 +350,7 @@ export function scriptText(source: string): ScriptText {
   return { source, sha1: sha1Of({ source }) };
 }
 
-/** Replaces a getter of `target` with its value, so that it is computed only once. Returns the value. */
+/** Replaces a getter of `target` with its value, so that the value is computed only once. Returns the value. */
 export function fixed<Value>(target: object, name: string, value: Value): Value {
   Object.defineProperty(target, name, { value, enumerable: true });
   return value;

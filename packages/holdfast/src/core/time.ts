@@ -92,7 +92,7 @@ export class GrantMoment {
     this.#runtime = runtime;
   }
 
-  /** Whether the server has replied that the claim waits. */
+  /** Whether the server has replied that the claim is waiting. */
   get isKnownToWait(): boolean {
     return this.#sample !== undefined;
   }
@@ -104,7 +104,7 @@ export class GrantMoment {
     return sentAt;
   }
 
-  /** Records a reply that says that the claim is waiting. The server's clock showed `serverUs` when the server replied. */
+  /** Records a reply that says that the claim is waiting. The server sent it when its clock showed `serverUs`. */
   waits(sentAt: Moment, serverUs: number): void {
     this.#sample = { sentAt, serverUs };
   }
@@ -113,7 +113,7 @@ export class GrantMoment {
    * Returns the earliest possible moment of a grant that arrived as a message with the server time `grantedAtUs`.
    *
    * Returns undefined if the caller should ask the server instead. That is necessary in two cases: the server has since
-   * replied that the claim waits, so the grant is over; or less than half of the lease is left.
+   * replied that the claim is waiting, so the grant is over; or less than half of the lease is left.
    */
   of(grantedAtUs: number, leaseMs: number): Moment | undefined {
     const receivedAt = now(this.#runtime);

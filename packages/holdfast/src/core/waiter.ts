@@ -91,12 +91,12 @@ export class Waiter implements Occupant, Listening {
     return this.#deadline.startedAt;
   }
 
-  /** Owner id of the claim, as the server and `inspect` show it. */
+  /** Owner id of the claim. */
   get owner(): string {
     return this.#claim.owner;
   }
 
-  /** True if the first request ended without a grant: the server replied that the claim waits, or did not reply. */
+  /** True if the first request ended without a grant: either a reply that the claim is waiting, or no reply. */
   get isAnswered(): boolean {
     return this.#moment.isKnownToWait || this.#uncertain.last !== undefined;
   }

@@ -31,7 +31,7 @@ export interface Watched {
    */
   readonly quietUntilMs: number;
   /**
-   * Checks whether the lease has expired, or whether an event is near.
+   * Checks whether the lease has expired, or whether an event is due soon.
    *
    * @param at         the current time on both clocks
    * @param isCrowded  whether there are so many leases that they should be renewed in bulk
@@ -40,8 +40,8 @@ export interface Watched {
 }
 
 /**
- * Checks held leases against both clocks every `CHECK_MS`. Skips leases that have no event soon. With 100,000 leases,
- * checking all of them would take a fifth as long as renewing them.
+ * Checks held leases against both clocks every `CHECK_MS`. Skips leases that have no event due soon. With 100,000
+ * leases, checking all of them would take a fifth as long as renewing them.
  *
  * A timer follows the monotonic clock, which stops on a suspended host and does not follow jumps of the wall clock. So
  * the watchdog must compare the clocks to find leases that have expired by the wall clock. All leases share one timer,

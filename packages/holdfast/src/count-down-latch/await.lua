@@ -1,15 +1,15 @@
 --[[
   count-down-latch/await: continue if the count is zero or not set; otherwise, if requested, wait for a message.
 
-  A waiter names the generation that it waits for, which it learned from an earlier reply. Once that generation is over,
-  the waiter continues, even if a new count has been set by then. Waiting extends the expiry of the keys, so that no
-  count expires while a process waits for it.
+  A waiter names the generation that it is waiting for, which it learned from an earlier reply. Once that generation is
+  over, the waiter continues, even if a new count has been set by then. Waiting extends the expiry of the keys, so that
+  no count expires while a process is waiting for it.
 
   KEYS[1] latch    hash: count, initial, generation, setBy
   KEYS[2] counted  sorted set, caller that counted -> generation; request -> time of its execution
-  KEYS[3] waiters  sorted set, owner of a claim that waits -> arrival number
+  KEYS[3] waiters  sorted set, owner of a waiting claim -> arrival number
   ARGV[1] owner    id of this claim
-  ARGV[2] since    generation that the claim waits for; 0 if not known yet
+  ARGV[2] since    generation that the claim is waiting for; 0 if not known yet
   ARGV[3] enqueue  1 if the claim waits for a message; 0 if its client has no inbox or does not wait
   ARGV[4] keepMs   minimum lifetime of the keys from now
   REPLY   {0, generation, nowUs}  waiting

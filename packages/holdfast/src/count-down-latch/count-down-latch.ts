@@ -20,7 +20,7 @@ export interface LatchOptions {
 /** Options of `await`. */
 export type AwaitOptions = Pick<AcquireOptions, "waitMs" | "signal" | "label">;
 
-/** The state of a latch, from `inspect`. A snapshot: the state may have changed by the time you read it. */
+/** The state of a latch, as returned by `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface LatchInspection {
   /** Kind of the lock. */
   readonly kind: "count-down-latch";
@@ -90,8 +90,8 @@ export class CountDownLatch {
   }
 
   /**
-   * Subtracts `by` from the count, but not below zero. Takes one round trip. At
-   * zero, the server also sends one message to each waiter.
+   * Subtracts `by` from the count, but not below zero. Takes one round trip. At zero, the server also sends one message
+   * to each of the first 10,000 waiters.
    *
    * @param by       a whole number from 1 to 1,000,000,000
    * @param options  `callerId`, 1 to 256 bytes: all calls with the same id, in any process, count once until a new

@@ -1,13 +1,12 @@
 --[[
   count-down-latch/count-down: decrease the count, once for each id; at zero, notify all waiters.
 
-  This is one atomic step, so that exactly one count-down reaches zero, and every waiting claim is notified.
-  A request never counts twice, so a copy that arrives after a new count is set does no harm. A caller id counts once in
-  each generation.
+  This is one atomic step, so that exactly one count-down reaches zero, and no waiter misses it. A request never counts
+  twice, so a copy that arrives after a new count is set does no harm. A caller id counts once in each generation.
 
   KEYS[1] latch    hash: count, initial, generation, setBy
   KEYS[2] counted  sorted set, caller that counted -> generation; request -> time of its execution
-  KEYS[3] waiters  sorted set, owner of a claim that waits -> arrival number
+  KEYS[3] waiters  sorted set, owner of a waiting claim -> arrival number
   ARGV[1] request  id of this request; begins with `/`
   ARGV[2] caller   `:` and the caller's id; or empty
   ARGV[3] by       amount to subtract, 1 or more

@@ -2,7 +2,7 @@
   count-down-latch/inspect: the count and the waiters. Changes nothing.
 
   KEYS[1] latch    hash: count, initial, generation, setBy
-  KEYS[2] waiters  sorted set, owner of a claim that waits -> arrival number
+  KEYS[2] waiters  sorted set, owner of a waiting claim -> arrival number
   ARGV[1] owner    claim whose place to report; empty for none
   ARGV[2] most     maximum number of waiters to list, 1 or more
   REPLY   {0, count, initial, waiters, ahead, owners...}  unset: count and initial are 0

@@ -200,10 +200,10 @@ export class Election extends Lock<Leadership> {
   /**
    * Observes the leader. Yields the current leader first, then each change; null means that there is no leader.
    *
-   * Changes are pushed. The state is read again after a lost connection and when the leader's lease must have ended, so
-   * the latest change is never missed. A reader that is slower than the changes gets the newest state and misses the
-   * states in between. To stop, leave the loop, call `return()`, or abort `signal`; this also ends a pending `next()`.
-   * When this Holdfast instance is closed, the loop ends without an error.
+   * Changes are pushed. The state is read again after a lost connection and just after the leader's lease is due to
+   * end, so the latest change is never missed. A reader that is slower than the changes gets the newest state and
+   * misses the states in between. To stop, leave the loop, call `return()`, or abort `signal`; this also ends a pending
+   * `next()`. When this Holdfast instance is closed, the loop ends without an error.
    *
    * @throws the signal's reason, when it aborts; to stop without an error, leave the loop
    * @throws ClosedError  this Holdfast instance was closed before the loop began

@@ -1,5 +1,5 @@
 --[[
-  election/extend: renew the leader's lease if the claim still leads, and keep the leader's record with it.
+  election/extend: renew the leader's lease if the claim still leads, and extend the expiry of the leader's record.
 
   KEYS[1] lock     string, owner id of the leader; expires with its lease
   KEYS[2] fence    string, last term

@@ -25,7 +25,7 @@ export class Leadership extends Lease {
     this.#hold = hold;
   }
 
-  /** Sequence number of the leadership, higher than that of every earlier one of this election. The same as `token`. */
+  /** Sequence number of the leadership, higher than that of any earlier one in this election. The same as `token`. */
   get term(): number {
     return this.token;
   }

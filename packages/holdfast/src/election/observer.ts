@@ -30,10 +30,10 @@ export interface Observed<State> {
   readonly channel: string;
   /** @throws StoreError */
   read(timeoutMs: number): Promise<State>;
-  /** Whether to yield `is` after `last`. */
-  isNews(is: State, last: State): boolean;
+  /** Whether a state is to be yielded after the last one that was yielded. */
+  isNews(current: State, last: State): boolean;
   /** Time until the state may change without a message, in ms; Infinity if it never does. */
-  changesInMs(is: State): number;
+  changesInMs(current: State): number;
 }
 
 /** Options of `observe`. */

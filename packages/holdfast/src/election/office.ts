@@ -24,7 +24,7 @@ export interface ElectionHealth {
    */
   readonly role: "leader" | "follower" | "unsure";
   /**
-   * Age of the last confirmation from the server, in ms; 0 for a follower, unless work of `lead` has outlasted its
+   * Age of the last confirmation from the server, in ms; 0 for a follower, unless the work of `lead` has outlasted its
    * term.
    */
   readonly ageMs: number;
@@ -63,7 +63,7 @@ export function healthOf(session: Session, key: string, withinMs: number): Elect
   return { ok: ageMs <= withinMs, role, ageMs };
 }
 
-/** Time since the start of the last request that the server confirmed, in ms; the larger value of the two clocks. */
+/** Time since the start of the last request that the server confirmed, in ms, by the clock that shows more time. */
 function unconfirmedMs(hold: Hold): number {
   const wholeMs = validUntil({ monotonicMs: 0, wallMs: 0 }, hold.leaseMs).wallMs;
   return Math.max(0, wholeMs - hold.validForMs());

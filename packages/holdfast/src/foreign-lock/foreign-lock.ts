@@ -51,8 +51,8 @@ export class ForeignLock<Held extends Lease = Lease> extends Lock<Held> {
   /**
    * Waits until the lock is free, then acquires it.
    *
-   * Takes one round trip if the lock is free. Otherwise Holdfast asks again as soon as the pause is over, the current
-   * lease must have ended, or the protocol publishes a release.
+   * Takes one round trip if the lock is free. Otherwise Holdfast asks again after a delay, or earlier if the current
+   * lease ends or the protocol publishes a release.
    *
    * @returns a lease; its token orders only grants made through Holdfast, unless the format has its own tokens
    * @throws AcquireTimeoutError  not granted within `waitMs`; nothing is held; names the holder if the format shows it

@@ -1,7 +1,7 @@
 /**
  * Waits for a lock that is shared with clients of another system. The server keeps no Holdfast queue and pushes no
- * grants. So the waiter sleeps until the current lease must be over or a message of the foreign protocol arrives, but
- * no longer than `pauses` allows.
+ * grants. So the waiter sleeps until the current lease ends or a message of the foreign protocol arrives, but no longer
+ * than `pauses` allows.
  */
 import { ClosedError } from "../core/errors.js";
 import { type PublishedCall, publishAcquire, publishingEnds, publishUngranted } from "../core/events.js";
@@ -13,7 +13,7 @@ import { Deadline } from "../core/time.js";
 import { Waiter } from "../core/waiter.js";
 import type { InLine, Line, Listen } from "./line.js";
 
-/** Longest sleep of a waiter between two requests: `delayMs` minus a random part of `jitterMs`. */
+/** How long a waiter sleeps unless a message wakes it: `delayMs` minus a random part of `jitterMs`. */
 export interface Pauses {
   /** Longest sleep, in ms. */
   readonly delayMs: number;
@@ -31,7 +31,7 @@ export interface ForeignWait {
   readonly options: ResolvedOptions;
   /** Called when the wait ends. */
   readonly ends: WaitEnds;
-  /** The pauses between two requests. */
+  /** How long to sleep between two requests. */
   readonly pauses: Pauses;
   /** Local line of callers in this process, from `lineOf` or `lineOfOne`. */
   readonly line: Line;

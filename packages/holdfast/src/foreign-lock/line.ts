@@ -12,7 +12,7 @@ import type { Inbox } from "../core/store.js";
 export interface InLine {
   /** Called when the caller reaches the front. */
   advance(): void;
-  /** Called on the caller in front when the lock may have changed: it sends a request. */
+  /** Called when this caller is in front and the lock may have changed. The caller then sends a request. */
   heard(): void;
 }
 

@@ -1,8 +1,9 @@
 --[[
-  inbox/echo: send a client a message to its own inbox, so that it learns whether messages reach it.
+  inbox/echo: send a message to a client's inbox, so that the client learns whether messages reach it.
 
   Counts the channel's subscribers, as a hand-off does. Delivery alone is not enough: a demoted master still delivers
-  what its new master publishes, but the new master does not count that subscriber, so a hand-off grants it nothing.
+  what its new master publishes, but the new master does not count that subscriber, so a hand-off grants the client
+  nothing.
 
   KEYS[1] inbox    name of the channel; nothing is stored there. In a cluster, its hash tag selects the server that runs
                    the script

@@ -3,7 +3,7 @@
 
   Each arrival is recorded as broken, so that a party that asks later, or asks again, learns this no matter what has
   happened since. A score is the generation plus a fraction. The fraction 0.5 means broken, a smaller one means passed,
-  and a larger one means that the arrival was given up before it reached the server.
+  and a larger one means that the arrival was withdrawn before it reached the server.
 
   Uses KEYS[1] barrier, KEYS[2] arrived, KEYS[3] leases, KEYS[4] ended.
 ]]

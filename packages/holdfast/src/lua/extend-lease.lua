@@ -19,7 +19,8 @@ local function extendLease(owner, token, leaseMs)
     redis.call('PEXPIRE', KEYS[1], leaseMs)
     restMs = leaseMs
   else
-    -- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
+    -- Do this write first. The server accepts it even when out of memory, and then accepts all later writes of this
+    -- script (docs/adr/135).
     redis.call('PEXPIRE', KEYS[2], restMs + 600000)
   end
   redis.call('SET', KEYS[2], token, 'PX', restMs + 600000)

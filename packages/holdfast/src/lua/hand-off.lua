@@ -5,11 +5,11 @@
   inbox has no subscriber is dropped, and the next one is tried. During a pause nothing is granted and the queue stays
   as it is. One call tries at most 10,000 waiters. The next call tries the others.
 
-  A grant by message lasts only for the `handOffMs` at the end of the waiter's id, unless the new holder confirms it
-  with mutex/extend. The reason is that a frozen process or a dead connection still counts as subscribed. Until the
-  confirmation, KEYS[4] stores the client, so that lua/lose-places can recognize a lease that was never confirmed. A
-  waiter of protocol 0 has no `handOffMs` and gets its full lease. So does the caller itself, because it gets the grant
-  in the reply.
+  Unless the new holder confirms it with mutex/extend, a grant by message lasts only for `handOffMs`, which is stored at
+  the end of the waiter's id. The reason is that a frozen process or a dead connection still counts as subscribed.
+  Until the confirmation, KEYS[4] stores the client, so that lua/lose-places can recognize a lease that was never
+  confirmed. A waiter of protocol 0 has no `handOffMs` and gets its full lease. So does the caller itself, because it
+  gets the grant in the reply.
 
   Needs lua/notify. Uses KEYS[1] lock, KEYS[2] fence, KEYS[3] queue, KEYS[4] handed, KEYS[5] pause. `self` is the
   caller's own claim, which gets a reply, not a message. `now` is the time if the script has already read it, else
@@ -30,7 +30,8 @@ end
 local function handOff(inbox, self, now)
   local pausedMs = redis.call('PTTL', KEYS[5])
   if pausedMs ~= -2 then
-    -- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
+    -- Do this write first. The server accepts it even when out of memory, and then accepts all later writes of this
+    -- script (docs/adr/135).
     redis.call('ZREM', KEYS[3], '')
     moveFence(pausedMs, now)
     return

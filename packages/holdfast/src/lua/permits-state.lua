@@ -8,7 +8,7 @@
   Invariants:
   - `used` is the sum of the weights of all grants in KEYS[1].
   - The holders in KEYS[1] are those in KEYS[3].
-  - KEYS[4] contains the slot numbers below `top` that no grant has. `free` is their number.
+  - KEYS[4] contains the slot numbers below `top` that no grant has. `free` is how many there are.
   - No lease ends before `first`, so no script searches for expired leases until then.
   - No key expires before `until`, or before a lease in it ends.
   - The member `-` of KEYS[3] is a placeholder that never expires. It keeps the key and its expiry while holders come

@@ -3,7 +3,7 @@
 
   A claim that may be retained reserves an odd number of tokens, 31 or more; see docs/adr/146. No other claim does, so
   no message is sent to other holders. If the holder is not subscribed, the message is lost, and the retention ends
-  when its time is over by the holder's own clocks.
+  when its time runs out by the holder's own clocks.
 
   Needs the locals `inbox` and `holder`. Does not use lua/notify or lua/notify-holder, because most calls to
   mutex/acquire on a busy lock end after this and would define the functions of those files for nothing.

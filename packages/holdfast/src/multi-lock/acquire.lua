@@ -10,7 +10,7 @@
 
   ARGV[1]   leaseMs  length of each lease
   ARGV[2]   owners   ids of the claims, one for each mutex, separated by spaces, which no id contains
-  ARGV[3]   inbox    prefix of inbox channels: the channel of a client is this plus its client id
+  ARGV[3]   inbox    prefix of inbox channels; a client's channel is the prefix plus the client id
   KEYS[...] keys     for each mutex: lock, fence, queue, handed and pause, as in mutex/acquire
   GRANTS  by itself
   REPLY     {0, member, restMs, nowUs}  refused: mutex number `member`, from 1, is held or paused, or has waiters;

@@ -41,7 +41,7 @@ export class MultiLease extends Lease {
   }
 }
 
-/** The state of a multi-lock, from `inspect`: of all members together, and of each member. */
+/** The state of a multi-lock, as returned by `inspect`: the state of all members together, and of each member. */
 export interface MultiInspection extends Inspection {
   /** The state of each member, in the order in which the members were given. */
   readonly members: readonly Inspection[];
@@ -53,8 +53,9 @@ export interface MultiInspection extends Inspection {
  * If all members are mutexes, and in a cluster have the same hash tag, the first attempt is one script call. If all
  * members are free, it acquires all of them in one round trip. If that attempt fails or is not possible, the members
  * are acquired one after the other. The order is the same for all callers, whatever order the members are given in, so
- * multi-locks never deadlock. While a caller waits for one member, it holds those before it. If the wait ends with a
- * timeout, an abort or an error, they are released. If one of them is lost during the wait, the acquire starts over.
+ * multi-locks never deadlock. While a caller waits for one member, it holds the members before that one. If the wait
+ * ends with a timeout, an abort or an error, they are released. If one of them is lost during the wait, the acquire
+ * starts over.
  *
  * If any member is lost, the whole lease is lost, and the other members are released. `release` releases all members
  * and returns the worst outcome.
@@ -213,10 +214,10 @@ function keyOf(lock: Lock): string {
 }
 
 function checkMembers(session: Session, members: unknown): asserts members is readonly Lock[] {
-  const range = `1 to ${MOST_MEMBERS} names and locks`;
+  const range = `1 to ${MOST_MEMBERS} names or locks`;
   if (!Array.isArray(members)) throw new TypeError(`members must be an array of ${range}; got ${show(members)}`);
   if (members.length < 1 || members.length > MOST_MEMBERS) {
-    throw new RangeError(`members must be ${range}; got ${members.length}`);
+    throw new RangeError(`members must contain ${range}; got ${members.length}`);
   }
   const seen = new Map<string, number>();
   members.forEach((member: unknown, i) => {

@@ -93,7 +93,8 @@ local isUnconfirmed = losePlaces(inbox)
 local pause = queue()
 if pause then
   -- If the fence key expires in more than 10 minutes, the fence need not be raised: it was raised for this pause, or
-  -- the last holder released the lock. After an unconfirmed grant, which ends before its full lease, always raise it.
+  -- the last holder released the lock. After an unconfirmed grant, which ends before its full lease, always raise the
+  -- fence.
   if isUnconfirmed or redis.call('PTTL', KEYS[2]) <= 600000 then
     moveFence(redis.call('PTTL', KEYS[5]), now)
   end

@@ -7,9 +7,9 @@
   KEYS[4] pause  string, the current pause, during which nothing is granted; expires at its end
   ARGV[1] owner  claim whose place in the queue to report; empty for none
   ARGV[2] most   maximum number of waiters to list, 1 or more
-  REPLY   {0, restMs, token, waiters, ahead, owners...}  free; restMs is -2; token is 0 if there was none;
-                 ahead is the number of waiters before the claim, -1 if it does not wait; owners are the pause (empty if
-                 there is none) and then the waiters
+  REPLY   {0, restMs, token, waiters, ahead, owners...}  free; restMs is -2; token is 0 if none is on record;
+                 ahead is the number of waiters before the claim, -1 if it is not waiting; owners are the pause (empty
+                 if there is none) and then the waiters
           {1, restMs, token, waiters, ahead, owners...}  held; restMs is -1 if the key has no expiry; owners are
                  the pause as above, then the holder, then the waiters
 ]]

@@ -20,7 +20,7 @@ import type { MutexProtocol } from "./protocol.js";
  * A holder that crashes blocks the others until its lease ends. A process that freezes while it waits delays the others
  * by at most 3 s, because a hand-off is provisional until it is confirmed. A holder that lost its connection learns
  * from `lease.signal` and `lease.assertHeld()` that it lost the lock, before the lease ends on the server. A holder
- * that froze learns it when it runs again. Holdfast cannot stop what a holder does after it has lost the lock; only a
+ * that froze finds out when it runs again. Holdfast cannot stop what a holder does after it has lost the lock; only a
  * resource that checks `lease.token` can.
  *
  * The algorithm is Holdfast's own (docs/adr/001-queue-on-the-server.md). One key holds the owner, another the last

@@ -1,10 +1,10 @@
 --[[
   mutex/release: release the mutex if it is still ours, and grant it to the next waiter.
 
-  This is one atomic step, so that the mutex is never free while a claim waits. A repeated request gets 3 if the mutex
-  was granted to the next claim in the meantime. The client knows that it sent the request twice, and counts that reply
-  as a release. The script also compares the token, because a late copy of an acquire request can grant the mutex again
-  to a claim whose hold was force-released. That claim must still learn that its first grant has ended.
+  This is one atomic step, so that the mutex is never free while a claim is waiting. A repeated request gets 3 if the
+  mutex was granted to the next claim in the meantime. The client knows that it sent the request twice, and counts that
+  reply as a release. The script also compares the token, because a late copy of an acquire request can grant the mutex
+  again to a claim whose hold was force-released. That claim must still learn that its first grant has ended.
 
   KEYS[1] lock    string, owner id of the holder; expires with its lease
   KEYS[2] fence   string, last token issued

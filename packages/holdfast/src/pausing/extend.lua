@@ -1,5 +1,5 @@
 --[[
-  pausing/extend: change the end of a pause of a lock of any kind.
+  pausing/extend: change the end of a pause, for a lock of any kind.
 
   This is one atomic step, because resuming and pausing again could grant the lock in between. The text of a pause
   contains its end, so the script replaces the text. A repeated request gets the same reply.

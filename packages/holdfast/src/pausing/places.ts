@@ -112,5 +112,5 @@ export function endHasPassed(untilAtMs: number | undefined, nowMs: number): Rang
 /** Checks and returns the `owner` of a pause that a caller passed. @throws TypeError  it is not the owner of a pause */
 export function checkPauseOwner(pause: unknown): string {
   if (typeof pause === "string" && parsePause(pause) !== undefined) return pause;
-  throw new TypeError(`pause must be the owner of a pause, from inspect; got ${show(pause)}`);
+  throw new TypeError(`pause must be the owner id of a pause, as inspect returns it; got ${show(pause)}`);
 }

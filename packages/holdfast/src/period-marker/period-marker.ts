@@ -76,7 +76,7 @@ const KEEP_MS = 7 * 24 * 3_600_000;
  * Starts a run if the period is still free, and records the start. Without `untilSuccess`, no other run can start in
  * this period.
  *
- * Calling it again with the same lease returns the same result. If the reply is lost, the period may count as used.
+ * Calling this again with the same lease returns the same result. If the reply is lost, the period may count as used.
  *
  * @param lease  a newly granted lease of a mutex, reentrant mutex, semaphore, read-write lock, election or redlock of
  *               this Holdfast instance

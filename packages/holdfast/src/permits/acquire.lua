@@ -1,12 +1,13 @@
 --[[
-  permits/acquire: take permits if enough are free and no claim waits; otherwise, if requested, join the queue.
+  permits/acquire: take permits if enough are free and no claim is waiting; otherwise, if requested, join the queue.
 
   This is one atomic step, so that no permit is granted twice and no claim waits for permits that are already free. A
   repeated request with the same owner gets the same reply, because the first reply may have been lost. The capacity is
   the one that the first caller declared, until `resize` changes it. A caller that declares a capacity that was never in
   effect is refused, so that a wrong configuration in one process is noticed. A caller may also declare a former
   capacity, so that a resize does not lock out running processes. A waiting claim is granted once it is at the head of
-  the queue and fits. After a holder's lease ends, the next request frees its permits and grants them to waiters.
+  the queue and fits. After a holder's lease ends, the next request frees the holder's permits and grants them to
+  waiters.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -38,7 +39,7 @@ local enqueue, inbox, numbered = ARGV[4] ~= '0', ARGV[5], tonumber(ARGV[7])
 -- include permits-state
 local ends = now + leaseMs * 1000
 -- Handles the common case before the functions below are defined, because defining them costs more than running the
--- commands. In this case, the permits are free, no claim waits, no lease has ended, there are no gaps in the slot
+-- commands. In this case, the permits are free, no claim is waiting, no lease has ended, there are no gaps in the slot
 -- numbers, and no key needs a later expiry.
 if not record and used + weight <= capacity and (used == 0 or first - now > 0) and free == 0
   and (weight <= 10 or weight > numbered) and ARGV[6] - capacity == 0

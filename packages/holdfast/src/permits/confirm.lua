@@ -2,8 +2,8 @@
   permits/confirm: confirm many grants that were sent by message and renew their leases, each as in permits/extend.
 
   When a writer releases a read-write lock, a thousand readers of one process may be granted the lock together.
-  Confirming them one by one would cost the server many times more than this one request. Each grant is confirmed or
-  refused independently of the others.
+  Confirming the grants one by one would cost the server many times more than this one request. Each grant is confirmed
+  or refused independently of the others.
 
   KEYS[1] state    hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence    string, last token issued
@@ -18,7 +18,8 @@ local owner = ''
 
 -- include permits-state
 -- include permits
--- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
+-- Do this write first. The server accepts it even when out of memory, and then accepts all later writes of this
+-- script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 mend()
 local reply = {1}

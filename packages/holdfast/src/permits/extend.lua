@@ -23,7 +23,8 @@ local owner, token, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include permits-state
 if record and first - now > 0 and keepUntil - now >= math.max(keepMs, leaseMs + 60000) * 1000
   and token - string.match(record, '/(%d+)') == 0 then
-  -- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
+  -- Do this write first. The server accepts it even when out of memory, and then accepts all later writes of this
+  -- script (docs/adr/135).
   redis.call('HDEL', KEYS[1], '')
   if string.byte(record, -1) == 33 then
     redis.call('HSET', KEYS[1], owner, string.sub(record, 1, -3))

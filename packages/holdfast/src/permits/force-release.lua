@@ -2,8 +2,8 @@
   permits/force-release: take permits away from a specific holder, and notify that holder.
 
   The caller names the holder by owner, by token, or by both. Nothing happens if the holder has changed. The fence is
-  raised even if no claim waits. So the reply to a late release by the old holder says that another claim may have been
-  granted.
+  raised even if no claim is waiting. So the reply to a late release by the old holder says that another claim may have
+  been granted.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -27,7 +27,8 @@ local owner, token, inbox, numbered, note = ARGV[1], ARGV[2], ARGV[3], tonumber(
 -- include permits-state
 -- include permits
 -- include permits-grant
--- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
+-- Do this write first. The server accepts it even when out of memory, and then accepts all later writes of this
+-- script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local holders = owner == '' and redis.call('ZRANGE', KEYS[3], 0, 9999) or {owner}

@@ -12,9 +12,9 @@
   ARGV[2] most     maximum number of waiters to list, 1 or more
   ARGV[3] mostHeld maximum number of holders to list, 1 or more
   REPLY   {0, capacity, used, token, waiters, ahead, named, rest...}  seen; capacity is 0 if none is on record;
-                   token is 0 if there was none; ahead is the number of waiters before the claim, -1 if it does not
-                   wait; rest contains the pause (empty if there is none), then owner, grant and remaining lease in
-                   ms of `named` holders, then the waiters
+                   token is 0 if there was none; ahead is the number of waiters before the claim, -1 if it is not
+                   waiting; rest contains the pause (empty if there is none), then owner, grant and remaining lease
+                   in ms of `named` holders, then the waiters
 ]]
 local owner, most, mostHeld = ARGV[1], ARGV[2], ARGV[3]
 

@@ -24,7 +24,8 @@ local owner, inbox, numbered = ARGV[1], ARGV[2], tonumber(ARGV[3])
 -- include permits-state
 -- include permits
 -- include permits-grant
--- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
+-- Do this write first. The server accepts it even when out of memory, and then accepts all later writes of this
+-- script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local left = redis.call('ZREM', KEYS[5], owner)

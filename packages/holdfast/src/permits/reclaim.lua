@@ -3,8 +3,8 @@
 
   Works only while this server must not grant, as in mutex/reclaim. The caller's lease is valid, so its permits are put
   back even if the server's data shows no room for them. That data may be out of date and list holders that have already
-  released their permits. Such holders disappear when their leases end. Until then, more permits than the capacity may
-  be in use, and nothing is granted. A slot number belongs to one holder at a time. So if the data assigns one of the
+  released their permits. Such holders disappear when their leases end. Until then, the permits in use may exceed the
+  capacity, and nothing is granted. A slot number belongs to one holder at a time. So if the data assigns one of the
   caller's numbers to a holder with a lower token, that holder has already released its permits.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder

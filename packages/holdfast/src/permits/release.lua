@@ -1,8 +1,8 @@
 --[[
   permits/release: release permits if they are still ours, and grant them to waiters.
 
-  This is one atomic step, so that permits are never free while the head of the queue fits. A release
-  frees permits only if their grant is on record, and only as many as it took, so a second release frees none.
+  This is one atomic step, so that permits are never free while the head of the queue fits. A release frees permits
+  only if their grant is on record, and only as many as the grant took, so a second release frees none.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -24,8 +24,8 @@ local owner, token, inbox, numbered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4
 
 -- include permits-state
 if record and first - now > 0 then
-  -- Handles the common case before the functions below are defined: no claim waits, no lease has ended, and releasing
-  -- leaves no gap in the slot numbers.
+  -- Handles the common case before the functions below are defined: no claim is waiting, no lease has ended, and
+  -- releasing leaves no gap in the slot numbers.
   local weight, last, slots = string.match(record, '^(%d+)/(%d+)/([%d,]*)/?!?$')
   local rest = used - (weight or 0)
   if last and last - token == 0 and (slots == '' or rest == 0) and free == 0
@@ -45,7 +45,8 @@ end
 -- include permits
 -- include permits-grant
 -- include why-lost
--- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
+-- Do this write first. The server accepts it even when out of memory, and then accepts all later writes of this
+-- script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 local isHeld = record and isUnder(record, token)

@@ -2,9 +2,9 @@
   permits/resize: change the number of permits, regardless of holders and waiters.
 
   If the number grows, this grants the new permits to waiters. If it shrinks, holders keep their permits, and nothing is
-  granted until the permits in use fit. Processes that declare the new number, or one that was in effect before, are
-  accepted. The state is kept for 30 days, so that a weekend without use does not undo the change. A late copy of a
-  recent request does nothing, so it cannot undo a later request.
+  granted until the permits in use fit within the new number. Processes that declare the new number, or one that was in
+  effect before, are accepted. The state is kept for 30 days, so that a weekend without use does not undo the change. A
+  late copy of a recent request does nothing, so it cannot undo a later request.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs, resizes; owner -> grant of a holder
   KEYS[2] fence     string, last token issued

@@ -1,11 +1,11 @@
 --[[
-  permits/reweigh: change a holder's number of permits in one step, so that it never holds none in between.
+  permits/reweigh: change a holder's number of permits in one step, so that it always holds at least one.
 
   If the number shrinks, the holder keeps its token, and waiters that fit are granted immediately. If it grows, the
   change is made only if the additional permits are free now, and the holder gets a new token. A holder never waits for
-  more, so two holders that want more cannot deadlock. The weight changes of a lease are numbered. A repeated request
-  for the latest change gets the same reply, or is decided again if it was refused. A late copy of an earlier change
-  does nothing.
+  more, so two holders that want more cannot deadlock. Each change of a lease has a number. A repeated request for
+  the latest change gets the same reply, or is decided again if it was refused. A late copy of an earlier change does
+  nothing.
 
   KEYS[1] state     hash: capacity, declared, used, top, free, first, until, keepMs; owner -> grant of each holder
   KEYS[2] fence     string, last token issued
@@ -34,7 +34,8 @@ local inbox, numbered = ARGV[5], tonumber(ARGV[6])
 -- include permits
 -- include permits-grant
 -- include why-lost
--- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
+-- Do this write first. The server accepts it even when out of memory, and then accepts all later writes of this
+-- script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 reap()
 if not record or not isUnder(record, token) then

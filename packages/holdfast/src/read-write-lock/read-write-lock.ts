@@ -147,8 +147,8 @@ export interface ReadWriteHolder extends Holder {
 }
 
 /**
- * The state of a read-write lock, from `inspect`, which returns the same state for both sides. A snapshot: the state
- * may have changed by the time you read it.
+ * The state of a read-write lock, as returned by `inspect`, which returns the same state for both sides. A snapshot:
+ * the state may have changed by the time you read it.
  */
 export interface ReadWriteInspection extends Inspection {
   /** At most 1,000 holders, ordered by the end of their lease, earliest first. */

@@ -1,6 +1,6 @@
 /**
- * A waiter's pause between two attempts. The pause ends when the leases that block the waiter must have ended, or when
- * a message reports that they have ended.
+ * A waiter's pause between two attempts. The pause ends when the leases that block the waiter are certain to have
+ * ended, or when a message reports that they have ended.
  *
  * If all waiters that get the same message asked all servers, they would split the votes, and their cleanups would wake
  * them all again. So each waiter asks one server first: the first server of its line. Only the waiter that wins there
@@ -16,7 +16,10 @@ import { quorumOf } from "./decision.js";
 import type { Line } from "./line.js";
 import { RECHECK_MS } from "./pace.js";
 
-/** After this many losses, a waiter's delays get shorter. Most waiters win before: about one in four attempts wins. */
+/**
+ * After this many losses, a waiter's delays get shorter. About one in four attempts wins, so most waiters win before
+ * that.
+ */
 const FAIR_LOSSES = 4;
 /** Added to the end of a lease, in ms, so that the lease has ended on the server too when the waiter asks. */
 const AFTER_LEASE_MS = 5;

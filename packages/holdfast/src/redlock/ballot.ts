@@ -2,10 +2,10 @@
  * One attempt to win a majority of the servers, under an owner id that no other attempt uses.
  *
  * Asks all servers in parallel, or one server first. Each server that grants replies with its own number, and the token
- * is the highest number in a majority. If fewer than a majority have that number, the attempt raises the numbers of the
- * other servers of this majority to the token. It raises a number only if the server still holds the lock for this
- * attempt and has not changed the number since its reply. docs/adr/092-tokens-on-a-quorum.md explains why this makes
- * tokens rise without any assumption about time.
+ * is the highest number in a majority. If fewer than a majority have the token as their number, the attempt raises
+ * the numbers of the other servers in this majority to the token. It raises a number only if the server still holds the
+ * lock for this attempt and has not changed the number since its reply. docs/adr/092-tokens-on-a-quorum.md explains why
+ * this makes tokens rise without any assumption about time.
  *
  * Invariants:
  * - The lease is counted from the moment before the first request was sent.
@@ -80,8 +80,8 @@ export class Ballot {
   /** For each server, the state of the acquire request. `over`: the request can no longer take the lock there. */
   readonly #requests: ("unsent" | "sent" | "over")[];
   /**
-   * For each server, its run, if the server knew this lease length before the attempt sent its first request; otherwise
-   * undefined.
+   * The run of each server that knew this lease length before the attempt sent its first request; undefined for the
+   * others.
    */
   readonly #informedRuns: readonly (string | undefined)[];
   readonly #standings: (number | undefined)[];
@@ -143,8 +143,8 @@ export class Ballot {
   }
 
   /**
-   * For each server, its number for this attempt: the number in its reply, or the token if that number was raised to
-   * the token. Undefined if the server did not grant.
+   * For each server, its number for this attempt: the one in its reply, or the token of the lease if the server was
+   * later given that token. Undefined if the server did not grant.
    */
   get standings(): readonly (number | undefined)[] {
     return this.#standings;

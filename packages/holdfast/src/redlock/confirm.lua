@@ -1,5 +1,5 @@
 --[[
-  redlock/confirm: raise this server's number to the token, if it still holds the lock for this grant.
+  redlock/confirm: raise this server's number to the token if the server still holds the lock for this grant.
 
   Comparing the owner is not enough. The lease may have ended, another claim may have held the lock with this very
   token, and a late copy of the acquire may have taken the lock again. In that case, the server's number differs from

@@ -71,7 +71,7 @@ export function tally(yes: number, open: number, servers: number): "granted" | "
 }
 
 /**
- * Decides an attempt from the replies so far.
+ * Decides the outcome of an attempt from the replies so far.
  *
  * The token is the highest number among the servers that granted. If a majority replied with exactly that number, the
  * result is `granted`. Otherwise, it is `confirm` as soon as a majority has granted, even while other replies are
@@ -95,7 +95,7 @@ export function decide(answers: readonly AcquireVote[]): Decision {
 }
 
 /**
- * Decides an attempt from the replies to redlock/confirm so far.
+ * Decides the outcome of an attempt from the replies to redlock/confirm that have arrived.
  *
  * @param unconfirmed  the result of `decide` that led to the confirmation; later grants do not change it
  * @param answers      one per server; those of servers that are not in `behind` are ignored

@@ -9,8 +9,8 @@
   KEYS[1] lock      string, owner id of the holder on this server; expires with its lease
   KEYS[2] fence     string, current number of this server
   ARGV[1] owner     id of the attempt that was granted
-  ARGV[2] standing  this server's number, as far as the client knows: the number that it reported, or the token to which
-                    that number was raised; 0 if unknown
+  ARGV[2] standing  this server's number, as far as the client knows: the one that the server reported, or the token to
+                    which that number was raised; 0 if unknown
   ARGV[3] leaseMs   length of the lease, counted from now
   REPLY   1         extended
           2         unheld: the lease had ended or was never granted here, or another claim may have held the lock since

@@ -64,10 +64,7 @@ export function quorumFactories(facts: QuorumFacts, defaults: ResolvedOptions): 
     readWriteLock: refuse("read-write lock", "its guarantees have not been shown to hold there"),
     countDownLatch: refuse("latch", "it needs one count, and each independent server has its own"),
     barrier: refuse("barrier", "it needs one count of its parties, and each independent server has its own"),
-    election: refuse(
-      "election",
-      "a leader's value needs a single server, which puts its changes in order; use redlock(name)",
-    ),
+    election: refuse("election", "changes to a leader's value must be ordered by a single server; use redlock(name)"),
     adopt: () =>
       Promise.reject(
         new UnsupportedError(

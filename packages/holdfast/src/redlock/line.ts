@@ -55,7 +55,7 @@ export class Line {
   #wantedUntilMs = Number.NEGATIVE_INFINITY;
   /** The last time that the lock was released at the first server or that an attempt asked all servers in parallel. */
   #movedAtMs = Number.NEGATIVE_INFINITY;
-  /** The error of the last attempt, while no majority of the servers can be reached. */
+  /** The error from the last attempt. Set only while no majority of the servers can be reached. */
   failure: unknown;
 
   constructor(quorum: QuorumParts, channel: string, onClosed: (line: Line) => void) {

@@ -22,7 +22,8 @@ import { type Answers, count, type Failed, failure, type QuorumServer, quorumErr
 /** Shortest time between two rounds that ask all servers because one of them lost its leases, in ms. */
 const ROUND_MS = 1_000;
 /**
- * Once enough servers have replied, slower servers get as much extra time as has passed, but at least this many ms.
+ * Once enough servers have replied, the slower ones get as much extra time as those replies took, but at least this
+ * many ms.
  */
 const LEAST_EXTRA_MS = 5;
 /** Longest extra time, as a fraction of the request timeout. */
@@ -39,7 +40,7 @@ export function informedRun({ store: { memory } }: QuorumServer, leaseMs: number
   return memory === undefined ? "" : memory.knows(leaseMs);
 }
 
-/** Informs the servers of a quorum of the longest lease. One object per Holdfast instance. */
+/** Tells the servers of a quorum how long the longest lease is. One object per Holdfast instance. */
 export class Memories {
   readonly #servers: readonly QuorumServer[];
   readonly #runtime: Runtime;
@@ -113,15 +114,15 @@ export class Memories {
   }
 
   async #runRound(timeoutMs: number): Promise<void> {
-    // Replies of other servers count only if those servers were asked after the restart, so read the runs first.
+    // Replies from other servers count only if those servers were asked after the restart, so read the runs first.
     const alone = this.#servers.flatMap(({ store: { memory } }) =>
       memory?.aloneIn === undefined ? [] : [{ memory, run: memory.aloneIn }],
     );
     // A server knows the longest lease if it never lost its leases, or has learned the length from the others.
     const known = (answers: Answers<Standing>): number => count(answers, "settled") + count(answers, "quiet");
     const replies = await this.#askAll(0, timeoutMs, (soFar) => known(soFar) >= this.#majority);
-    // If a majority lost their leases, or never had any because this is their first start, no majority knows the
-    // longest lease. Use the replies that exist.
+    // If most servers lost their leases, or have just started for the first time, a majority cannot know the longest
+    // lease. Use the replies that there are.
     const areMostAlone = count(replies, "alone") >= this.#majority;
     if (known(replies) < this.#majority && !areMostAlone) return;
     const longestMs = Math.max(

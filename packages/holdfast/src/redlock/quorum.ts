@@ -1,4 +1,4 @@
-/** The state that all locks of one Holdfast instance on independent servers share. */
+/** State that is shared by all locks of one Holdfast instance that uses independent servers. */
 import { clientRecords, renewing } from "../client-record/client-record.js";
 import { UnsupportedError } from "../core/errors.js";
 import { evictionQuestion, Guard } from "../core/guard.js";

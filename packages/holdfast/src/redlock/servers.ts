@@ -34,7 +34,7 @@ export interface QuorumParts {
   giveWay(place: RedlockPlace, server: number, listeners: number): void;
 }
 
-/** A request to one server that failed. */
+/** A failed request to one server. */
 export interface Failed {
   readonly outcome: "failed";
   readonly error: unknown;
@@ -46,7 +46,7 @@ export type Answers<Reply> = readonly (Reply | Failed | undefined)[];
 /**
  * Sends a request to all servers in parallel.
  *
- * @param isEnough  whether the answers so far suffice. If so, does not wait for the other requests, but lets them run
+ * @param isEnough  whether the answers so far suffice. If true, `askAll` does not wait for the other requests, but lets them run
  * @returns the answers as soon as they suffice; all answers if they never do
  */
 export function askAll<Reply>(

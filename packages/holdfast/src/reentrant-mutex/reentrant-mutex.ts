@@ -66,10 +66,10 @@ export class ReentrantLease extends Lease {
  * without a round trip. The mutex is released when the last of these leases is released. Each `acquire` outside any
  * `run` is a separate owner; to reenter its hold, pass `{ within: lease }`.
  *
- * Concurrent branches inside one `run` share its hold, so the mutex does not exclude them from each other. Use a plain
- * mutex with another name for that. If the work returns while a branch still has a lease, `run` resolves, and the mutex
- * stays held until that lease is released. A branch that acquires after all leases were released gets a new hold.
- * Reentering a lost hold throws a LeaseLostError.
+ * Concurrent branches inside one `run` share its hold, so they do not exclude each other. If they must, use a plain
+ * mutex with another name. If the work returns while a branch still has a lease, `run` resolves, and the mutex stays
+ * held until that lease is released. A branch that acquires after all leases were released gets a new hold. Reentering
+ * a lost hold throws a LeaseLostError.
  *
  * A longer `leaseMs` in a nested acquire extends the hold for all its leases, which costs a round trip. A nested
  * acquire throws an UnsupportedError if its `renew` or `maxHoldMs` differs from the hold's. `waitMs`, `label` and

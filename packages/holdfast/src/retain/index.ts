@@ -12,8 +12,8 @@ export type { Retention } from "../core/retention.js";
 /** How long to retain a lock. */
 export interface RetainOptions {
   /**
-   * How long the process may keep the lock after its first release, unless another caller waits for it. A longer time
-   * saves more round trips. If the process crashes or freezes while it keeps the lock, others wait until the lease
+   * How long the process may keep the lock after its first release, unless another caller is waiting for it. A longer
+   * time saves more round trips. If the process crashes or freezes while it keeps the lock, others wait until the lease
    * expires, regardless of `forMs`. After a refused `tryAcquire` from another process, this process does not keep the
    * lock at all until `forMs` has passed. Whole milliseconds, 0 to a third of `leaseMs`. If the lease is too short for
    * this value, `acquire` rejects with a RangeError.

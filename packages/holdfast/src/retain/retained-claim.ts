@@ -59,10 +59,10 @@ class Surroundings {
   /**
    * Returns whether a claim that was just granted may be retained.
    *
-   * If this claim had to wait, or if other callers wait, neither this claim nor the next one is retained. If this claim
-   * is the first one after a recall and did not have to wait, the process that caused the recall has no place in the
-   * queue. In that case, no claim is retained until `retainMs` has passed, so that the other process can find the lock
-   * free on its next attempt.
+   * If this claim had to wait, or if other callers are waiting, neither this claim nor the next one is retained. If
+   * this claim is the first one after a recall and did not have to wait, the process that caused the recall has no
+   * place in the queue. In that case, no claim is retained until `retainMs` has passed, so that the other process can
+   * find the lock free on its next attempt.
    */
   granted(key: string, hasWaited: boolean, callers: number, retainMs: number): boolean {
     const untilMs = this.#wanted.get(key);
@@ -160,7 +160,7 @@ export class RetainedClaim implements Retainable, Occupant {
     this.#granted = granted;
     this.#retainMs = retainMs;
     this.#surroundings = surroundingsOf(session);
-    // While no claim waits, nothing else would notice that messages do not arrive. There is no check in a cluster,
+    // While no claim is waiting, nothing else would notice that messages do not arrive. There is no check in a cluster,
     // because the check's echo would replace that of a waiter whose channel uses the same connection.
     this.#check = session.store.shardInbox === undefined ? session.inboxCheck({}) : undefined;
     this.#check?.due();
@@ -173,7 +173,7 @@ export class RetainedClaim implements Retainable, Occupant {
    * inbox is not open, because a recall may then have been lost.
    *
    * @param hasWaited  whether the claim had to wait
-   * @param callers    how many other callers of this process wait for the lock
+   * @param callers    how many other callers in this process are waiting for the lock
    */
   static of(
     session: Session,

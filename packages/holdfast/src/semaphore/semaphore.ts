@@ -76,7 +76,9 @@ export interface SemaphoreHolder extends Holder {
   readonly slots: readonly number[];
 }
 
-/** The state of a semaphore, from `inspect`. A snapshot: the state may have changed by the time you read it. */
+/**
+ * The state of a semaphore, as returned by `inspect`. A snapshot: the state may have changed by the time you read it.
+ */
 export interface SemaphoreInspection extends Inspection {
   /** At most 1,000 holders, ordered by the end of their lease, earliest first. */
   readonly holders: readonly SemaphoreHolder[];
@@ -135,9 +137,9 @@ export class Semaphore extends Lock<SemaphoreLease> {
   }
 
   /**
-   * Acquires permits only if enough are free now and no other caller waits. Takes one round trip.
+   * Acquires permits only if enough are free now and no other caller is waiting. Takes one round trip.
    *
-   * @returns null if too few permits are free, or if other callers wait
+   * @returns null if too few permits are free, or if other callers are waiting
    * @throws CapacityMismatchError  the declared number was never in effect, or more permits are requested than
    *                                exist after a `resize`; nothing is held
    * @throws RangeError             more permits requested than the semaphore was configured with; nothing was sent
@@ -158,7 +160,7 @@ export class Semaphore extends Lock<SemaphoreLease> {
   /**
    * Changes the number of permits for all processes, immediately. If the number grows, the same call grants the new
    * permits to waiters. If it shrinks, holders keep their permits, and no permits are granted until the held permits
-   * fit the new number.
+   * fit within the new number.
    *
    * Processes that are configured with an earlier number of this semaphore keep working. A number that was never in
    * effect is still refused. The server forgets the new number 30 days after the last use, so configure your processes

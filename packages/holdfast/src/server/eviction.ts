@@ -41,8 +41,8 @@ function hiddenIfRefused(error: unknown): undefined {
 export function warnOfHiddenPolicy(): void {
   warn(
     "HOLDFAST_EVICTION_UNKNOWN",
-    "Holdfast cannot see whether this server evicts keys, because it hides INFO memory.",
-    "With eviction, it may grant a lock that is still held. Check that its maxmemory-policy is noeviction. Then grant INFO to this user, or accept the risk with " +
+    "Holdfast cannot see whether this server evicts keys, because INFO memory is hidden.",
+    "If it does, it may grant a lock that is still held. Check that its maxmemory-policy is noeviction. Then grant INFO to this user, or accept the risk with " +
       "createHoldfast({ allowEviction: true }).",
   );
 }

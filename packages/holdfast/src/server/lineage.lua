@@ -44,7 +44,7 @@ if not run then
   return {2}
 end
 
--- The server cuts a reply off at the first nil, so nil leaves this word out.
+-- The last word of the replies. The server cuts a reply off at the first nil, so nil leaves the word out.
 local shared = not redis.REDIS_VERSION_NUM and 'shared' or nil
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -56,7 +56,8 @@ local periodMs = tonumber(marker[6] or nowMs)
 if settled == run and nowMs - periodMs > 3600000 + math.max(longestMs, beforeMs) then
   beforeMs, longestMs, periodMs = longestMs, 0, nowMs
 end
--- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
+-- Do this write first. The server accepts it even when out of memory, and then accepts all later writes of this
+-- script (docs/adr/135).
 redis.call('HDEL', KEYS[1], '')
 if leaseMs > longestMs then
   longestMs = leaseMs

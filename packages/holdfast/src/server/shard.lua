@@ -1,16 +1,17 @@
 --[[
   server/shard: whether the server of a cluster slot is known to have all grants that were ever made in the slot.
 
-  A slot that was migrated is complete. A slot of a server that took over from another may lack the most recent grants. The
-  keys do not show the difference. So each slot has a marker, which names the server run for which a client has found
-  the slot complete. If the marker names another run, as it does after each migration, the client asks all masters that
-  this server lists. It vouches for the slot if none of them took over recently (stores/cluster-failover-guard.ts).
-  The `home` of a server is the last of its slots. The marker there applies to the whole server (server/lineage).
+  A slot that was migrated is complete. A slot of a server that took over from another may lack the most recent grants.
+  The keys do not show the difference. So each slot has a marker, which names the server run for which a client has
+  found the slot complete. If the marker names another run, as it does after each migration, the client asks all masters
+  that this server lists. The client vouches for the slot if none of them took over recently
+  (stores/cluster-failover-guard.ts). The `home` of a server is the last of its slots. The marker there applies to the
+  whole server (server/lineage).
 
   KEYS[1] marker   hash, run: the run for which this slot is known to be complete
   ARGV[1] vouched  the run for which the caller has found this slot complete, or empty
   ARGV[2] list     1 to list the home of this server and of every other master
-  REPLY   {0, home, words...}  whole: words are this run, the id of this server, and id and home of every other master
+  REPLY   {0, home, words...}  whole: words are this run, this server's id, and the id and home of every other master
           {1, home, words...}  foreign: no client has found the slot complete for this run; words as above
           {2}                  hidden: INFO or CLUSTER is forbidden or renamed, or lacks the fields
 ]]
@@ -25,7 +26,8 @@ end
 
 local found = redis.call('HGET', KEYS[1], 'run')
 if found ~= run and vouched == run then
-  -- Do this write first. Even if the server is out of memory, it accepts this one, and then all later ones (docs/adr/135).
+  -- Do this write first. The server accepts it even when out of memory, and then accepts all later writes of this
+  -- script (docs/adr/135).
   redis.call('HDEL', KEYS[1], '')
   redis.call('HSET', KEYS[1], 'run', run)
   found = run

@@ -39,7 +39,7 @@ export interface ClientParts {
   readonly clientTimeouts?: NonNullable<Store["clientTimeouts"]> | undefined;
 }
 
-/** Conditions under which a grant of this store counts. */
+/** Conditions under which a grant counts. */
 export interface GrantConditions {
   /** How to ask the server whether it may grant locks. If absent, it always may. */
   readonly grace?: Grace | undefined;
@@ -52,7 +52,7 @@ class SharedParts<Part> {
   readonly #byClient = new WeakMap<object, { readonly part: Part; readonly users: Set<() => void> }>();
 
   /**
-   * Registers a callback and returns the part, which `make` creates at the first call. Each event of the part runs all
+   * Registers a callback and returns the part, which `make` creates on the first call. Each event of the part runs all
    * callbacks.
    */
   join(client: object, user: () => void, make: (onEvent: () => void) => Part): Part {

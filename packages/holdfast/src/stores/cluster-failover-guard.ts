@@ -75,11 +75,11 @@ export class ClusterFailoverGuard implements FailoverGuard {
    */
   readonly #quiet = new Map<number, { readonly untilMs: number; readonly endMs: number; readonly longestMs: number }>();
   readonly #asking = new Map<number, Promise<Found>>();
-  /** The longest lease that this process has requested, in ms. */
+  /** The longest lease that this store has ever requested, in ms. */
   #longestMs = 0;
   /**
-   * The longest lease, in ms, that was reported to any server. A script that does not grant is sent with a lease of up
-   * to this length without asking first, even to a server that was never asked.
+   * The longest lease, in ms, that was reported to any server. A script that does not grant is sent without a check
+   * if its lease is no longer than this, even to a server that was never checked.
    */
   #reportedMs = 0;
   #changes = 0;
@@ -143,7 +143,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     if (attempt > 2) await unrefSleep(Math.min(attempt - 2, TRIES) * PAUSE_MS);
     const slot = slotOf(call);
     this.#slots.delete(slot);
-    // Let a check in progress end and start a new one, because the first may be about the previous server.
+    // A check in progress may be about the previous server, so let it end and start a new one.
     await this.#asking.get(slot)?.catch(() => {});
     const admission = this.#admission(call.script, await this.#found(slot, call.timeoutMs));
     if (admission !== undefined && "text" in admission) await send(admission.text);
@@ -234,7 +234,7 @@ export class ClusterFailoverGuard implements FailoverGuard {
     return { run };
   }
 
-  /** Asks the server of a slot about the slot and about its own run. */
+  /** Asks a slot's server for the state of the slot and for the run of the server. */
   async #inspect(
     marker: string,
     vouched: string,

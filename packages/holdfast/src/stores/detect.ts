@@ -87,12 +87,12 @@ function refuseMode(client: unknown, option: string): void {
       "pass another client, such as `client.duplicate()`",
     );
   if (has(client, "evalsha", "internal_send_command"))
-    throw unusable(option, "a client of version 3 or older of the package redis", "install version 4 or later");
+    throw unusable(option, "a client from version 3 or earlier of the redis package", "install version 4 or later");
   if (Reflect.get(client, "constructor")?.name === "RedisMock")
     throw unusable(
       option,
       "an ioredis-mock client",
-      "use `{ store: embedded() }` of @holdfast/embedded in tests: it runs the real scripts",
+      "use `{ store: embedded() }` from @holdfast/embedded in tests: it runs the real scripts",
     );
 }
 

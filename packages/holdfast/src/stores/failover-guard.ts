@@ -101,8 +101,8 @@ export class Runs {
 
 /**
  * Returns the text of a script that grants, with the id of the run in it. The text is loaded only on a server that may
- * grant in this run. Before Redis 7, replicas also get the scripts of their master. So on those servers, the script
- * itself checks the run, and replies NOSCRIPT in any other run.
+ * grant in this run. Before Redis 7, replicas also get the scripts of their master, so the script itself checks the run
+ * there, and replies NOSCRIPT in any other run.
  *
  * @param ifOtherRun  see `Grace.ifOtherRun`
  */

@@ -136,7 +136,7 @@ export function storeError(name: string, failure: StoreFailure): StoreError {
 /**
  * Creates the error for a request that certainly did not run.
  *
- * @param name  the script, channel or key that it concerns
+ * @param name  the script, channel or key that the request concerns
  */
 export function notRun(name: string, cause: unknown, transient: boolean, missingPermission?: string): StoreError {
   return storeError(name, { mayHaveRun: false, transient, cause, missingPermission });

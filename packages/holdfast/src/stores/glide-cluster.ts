@@ -17,8 +17,8 @@ import { within } from "./timeout.js";
  *
  * The library follows moved slots for commands and channels, but does not report when a channel is subscribed again. In
  * addition, a client that only subscribes stays connected to a master that became a replica, so the new master does not
- * count it. The store therefore makes the client look up its channels periodically, and asks the masters whether they
- * count a subscriber of each channel.
+ * have it as a subscriber. The store therefore makes the client look up its channels periodically, and asks the masters
+ * whether each channel has a subscriber.
  *
  * @param openSubscriber  creates the subscriber client; without it, opening an inbox rejects with UnsupportedError
  * @param conditions  conditions under which a grant counts
@@ -81,7 +81,7 @@ function slotsOf(channel: string): string {
   return `slots ${first} to ${first + SLOTS_PER_CHECK - 1}`;
 }
 
-/** How often to ask the masters whether they count a subscriber of a channel, in ms. */
+/** How often to ask the masters whether a channel has a subscriber, in ms. */
 const CHECK_MS = 1_000;
 /** Timeout of each request, in ms. */
 const ANSWER_MS = 1_000;

@@ -114,7 +114,7 @@ export class InboxHub {
     this.#channels.clear();
     const line = this.#line;
     this.#line = undefined;
-    // A connection that is still opening is closed as soon as it is open. That may take forever, so do not wait for it.
+    // A connection that is still opening is closed once it is open. Opening may take forever, so do not wait for it.
     await line?.subscriber?.close();
   }
 

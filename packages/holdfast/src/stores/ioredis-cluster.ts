@@ -171,7 +171,7 @@ function ioredisNodeSubscriber(subscriber: IoredisNode, events: NodeSubscriberEv
   subscriber.on("smessage", (channel = "", message = "") => events.onMessage(channel, message));
   subscriber.on("close", () => events.onEnd());
   subscriber.on("end", () => events.onEnd());
-  // An idle subscriber connection must not keep the process alive. Waiters have their own timers, which do.
+  // An idle subscriber connection must not keep the process alive. Waiters keep it alive with their own timers.
   subscriber.on("connect", () => subscriber.stream?.unref?.());
   subscriber.stream?.unref?.();
   return {

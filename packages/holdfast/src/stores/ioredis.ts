@@ -183,7 +183,7 @@ export function ioredisSubscriber(subscriber: IoredisClient, events: SubscriberE
   subscriber.on("message", (channel = "", message = "") => events.onMessage(channel, message));
   subscriber.on("ready", () => events.onReady());
   subscriber.on("end", () => events.onEnd());
-  // An idle subscriber connection must not keep the process alive. Waiters have their own timers, which do.
+  // An idle subscriber connection must not keep the process alive. Waiters keep it alive with their own timers.
   subscriber.on("connect", () => subscriber.stream?.unref?.());
   subscriber.stream?.unref?.();
   return {

@@ -132,7 +132,7 @@ function nodeRedisNodeSubscriber(subscriber: NodeRedisNode, events: NodeSubscrib
   subscriber.on("error", () => events.onEnd());
   subscriber.on("end", () => events.onEnd());
   subscriber.on("sharded-channel-moved", () => events.onMoved());
-  // An idle subscriber connection must not keep the process alive. Waiters have their own timers, which do.
+  // An idle subscriber connection must not keep the process alive. Waiters keep it alive with their own timers.
   subscriber.unref();
   const connected = Promise.resolve(subscriber.connect());
   connected.catch(() => events.onEnd());

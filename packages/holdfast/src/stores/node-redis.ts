@@ -143,7 +143,7 @@ export function nodeRedisStore(
   });
 }
 
-const CONNECT_AGAIN = "close the node-redis client and reconnect it when it does not answer a PING";
+const CONNECT_AGAIN = "if a PING gets no reply, close the node-redis client and connect it again";
 
 /** Undefined for a pool and for a Sentinel client, which keep their connection options elsewhere. */
 function clientTimeouts({ options, getMasterNode, duplicate, destroy }: NodeRedisClient): ClientTimeouts | undefined {
@@ -193,7 +193,7 @@ export function nodeRedisSubscriber(subscriber: NodeRedisClient, events: Subscri
   subscriber.on("topology-change", (change) => {
     if (isConnected && isOtherMaster(change)) events.onEnd();
   });
-  // An idle subscriber connection must not keep the process alive. Waiters have their own timers, which do.
+  // An idle subscriber connection must not keep the process alive. Waiters keep it alive with their own timers.
   subscriber.unref?.();
   const connected = (isConnected ? Promise.resolve() : Promise.resolve(subscriber.connect?.())).then(() => {
     isConnected = true;

@@ -40,8 +40,8 @@ import { type Admission, type FailoverGuard, type Run, Runs, type ScriptCall, te
 import { leaseOf } from "./script-runner.js";
 
 /**
- * How often to ask an `alone` server again, in ms. Its answer changes once any client has reported to it the lease
- * lengths that enough of the other servers know.
+ * How often to ask an `alone` server again, in ms. Its answer changes once any client has asked enough of the other
+ * servers, and has reported their longest lease to this one.
  */
 const ALONE_MS = 1_000;
 
@@ -65,7 +65,7 @@ export class ServerFailoverGuard implements FailoverGuard {
   /** The server's last answer. It may be from an earlier connection. Undefined if there is none. */
   #last: LastAnswer | undefined;
   readonly #runs = new Runs(() => {});
-  /** The run that answered last, if scripts are loaded with the id of the run in their text. */
+  /** The server run that replied last. Set only if scripts are loaded with the id of the run in their text. */
   #named: Run | undefined;
   #changes = 0;
   #asking: Promise<Standing | undefined> | undefined;

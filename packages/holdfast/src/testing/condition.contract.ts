@@ -14,7 +14,7 @@ export function conditionContract(subject: StoreUnderTest): void {
     until(async () => (await condition.inspect()).waiterCount === count, `${count} to wait for a signal`);
 
   type WaitOptions = Parameters<Condition["wait"]>[1];
-  /** Adds a waiter. Resolves once it waits. Returns an object, because `await` would also wait for a bare promise. */
+  /** Adds a waiter to the queue. Resolves to an object, because `await` would also wait for a bare promise. */
   const waitOn = async (
     acquiring: Promise<Lease>,
     condition: Condition,
@@ -211,7 +211,7 @@ export function conditionContract(subject: StoreUnderTest): void {
       await (releasing ?? holder.release());
       const left = await leaving.catch(() => null);
       if (left !== null) {
-        // The mutex was granted before the abort, so the other waiter still waits.
+        // The mutex was granted before the abort, so the other waiter is still waiting.
         await second().signal(left);
         await left.release();
       }

@@ -32,7 +32,7 @@ const TIMES_LONGER: readonly number[] = [1, 4, 8];
  * with every length.
  *
  * @param briefMs  the first lease, in ms
- * @throws the error of the test with the longest lease
+ * @throws the error from the run with the longest lease
  */
 export async function withLeaseInTime(
   play: (leaseMs: number) => Promise<void>,
@@ -50,7 +50,7 @@ export async function withLeaseInTime(
 }
 
 /**
- * Returns the result or the error of a short wait. A wait that ends while the server stalls gets no reply to its last
+ * Returns what a short wait resolves to or throws. A wait that ends while the server stalls gets no reply to its last
  * request and fails with a StoreError. In that case the wait is repeated, up to three times in total.
  */
 export async function endOf(wait: () => Promise<unknown>): Promise<unknown> {

@@ -266,7 +266,7 @@ function pauseOfAKind(
     await until(async () => {
       const refused = await scene.lock.acquire({ waitMs: SHORT_MS }).catch((reason: unknown) => reason);
       return refused instanceof PausedError;
-    }, "the news");
+    }, "the client to learn of the pause");
     await lease.release();
     await resume();
     await (await before).release();

@@ -206,9 +206,9 @@ export function retainContract(subject: StoreUnderTest): void {
   test("the option is refused with a key, with a wrong value and with a short lease", async () => {
     const { holdfast, name, lock } = scene;
     expect(() => holdfast.mutex(name, { ...OPTIONS, key: "a" })).toThrow(
-      'retain must come from retain(), and key must be absent; got "a"',
+      'retain must be the result of retain(), without key; got "a"',
     );
-    expect(() => holdfast.mutex(name, { retain: 2_000 as never })).toThrow("key must be absent; got 2000");
+    expect(() => holdfast.mutex(name, { retain: 2_000 as never })).toThrow("without key; got 2000");
     expect(() => retain({ forMs: -1 })).toThrow("forMs must be a whole number from 0 to 10512000000; got -1");
     expect(() => retain(2_000 as never)).toThrow("options must be an object with forMs; got 2000");
     // Callers with another `retain`, or none, are not affected.

@@ -37,8 +37,8 @@ export type MakeLock = (holdfast: Holdfast, name: string) => LockUnderTest | Pro
 /** How a kind that can act as a mutex differs from the mutex. */
 export interface Particulars {
   /**
-   * Returns whether a holder existed before the test, for example to hold all permits except one. By default there are
-   * no such holders.
+   * Returns whether a holder was there before the test, for example one that holds all permits except one. By default
+   * there are no such holders.
    */
   readonly isElsewhere?: ((holder: Holder) => boolean) | undefined;
   /**

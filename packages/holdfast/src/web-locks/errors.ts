@@ -4,7 +4,7 @@ import { show } from "../core/keys.js";
 /** The reason reported to the former holders of a stolen lock. */
 export const STOLEN = "a steal request took the lock";
 
-/** The error of a request that stole the lock and lost it before its callback began. */
+/** The error for a request that stole the lock and lost it before its callback began. */
 export function lostBeforeUse(lockName: string): DOMException {
   const message = `${show(lockName)} was stolen for this request, but the lease ended before the callback started.`;
   return domException(message, "AbortError");

@@ -158,9 +158,9 @@ async function whileHeld({ name, mode, signal, callback }: Asked, lease: Lease):
 }
 
 /**
- * The error of a request whose lock was lost before its callback ended, or before the release.
+ * The error for a request whose lock was lost before its callback ended, or before the release.
  *
- * @param known  the error of the release, if it failed
+ * @param known  the error from the release, if it failed
  */
 function lossOf(lease: Lease, { isRunning, known }: { isRunning: boolean; known?: unknown }): DOMException {
   let cause = known;

@@ -12,7 +12,7 @@ import { lostBeforeUse, STOLEN } from "./errors.js";
 export interface Watched {
   readonly mode: "exclusive" | "shared";
   readonly steal: boolean;
-  /** Called when the server has replied that the claim waits or cannot be granted. Not called for a grant. */
+  /** Called when the server has replied that the claim is waiting or cannot be granted. Not called for a grant. */
   readonly placed: () => void;
   /** Called when there was no reply. */
   readonly unanswered: () => void;

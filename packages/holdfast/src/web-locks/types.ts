@@ -54,7 +54,7 @@ export interface WebLockInfo {
 export interface WebLockSnapshot {
   /** The locks that are held: at most 1,000 holders of each name. */
   held: WebLockInfo[];
-  /** The requests that wait: the first 100 of each name, in the order in which they will be granted. */
+  /** The waiting requests: the first 100 of each name, in the order in which they will be granted. */
   pending: WebLockInfo[];
 }
 

@@ -142,7 +142,7 @@ test("a lease that only a minority may grant fails with the reason of each serve
   expect(failure).toBeInstanceOf(QuorumError);
   expect(failure).toMatchObject({ mayHaveRun: false, transient: true, resumesInMs: undefined });
   expect(failure?.message).toBe(
-    '"a": no majority of the servers is allowed to grant it yet: server 0 failed (away), server 1 failed (this server took over from another or was restarted, so it may not know every held lock: it grants no locks for another 500 ms), server 2 replied; nothing was carried out.',
+    '"a": no majority of the servers is allowed to grant it yet: server 0 failed (away), server 1 failed (this server took over from another or was restarted, so it may not know about every held lock: it grants no locks for another 500 ms), server 2 replied; nothing was carried out.',
   );
 });
 

@@ -16,8 +16,8 @@ test.each([
   [0, /must have 3, 5, 7 or 9 servers: with fewer than 3, no majority is left when one fails; got 0/],
   [1, /got 1/],
   [2, /got 2/],
-  [4, /4 servers tolerate as few failures as 3 do, and two callers can split the votes evenly; got 4/],
-  [8, /8 servers tolerate as few failures as 7 do/],
+  [4, /4 servers tolerate no more failures than 3 do, and two callers can split the votes evenly; got 4/],
+  [8, /8 servers tolerate no more failures than 7 do/],
   [11, /got 11/],
 ])("%i servers are refused, with the reason", (count, reason) => {
   expect(() => createHoldfast({ redlock: stores(count) })).toThrow(reason);
@@ -72,7 +72,7 @@ const refused: [string, (holdfast: Holdfast) => unknown, RegExp][] = [
     /needs one count, and each independent server has its own/,
   ],
   ["barrier", (holdfast) => holdfast.barrier("a", { parties: 2 }), /needs one count of its parties/],
-  ["election", (holdfast) => holdfast.election("a"), /needs a single server, which puts its changes in order/],
+  ["election", (holdfast) => holdfast.election("a"), /changes to a leader's value must be ordered by a single server/],
 ];
 
 test.each(refused)("%s is refused on a quorum, with the reason", async (_, make, reason) => {

@@ -60,7 +60,7 @@ test("a redis 3 client is refused with an error that names the required version"
   const client = createClient3({ port: 1 });
   client.on("error", () => {}); // nothing listens there
   expect(() => storeFor(client)).toThrow(
-    "got a client of version 3 or older of the package redis: install version 4 or later.",
+    "got a client from version 3 or earlier of the redis package: install version 4 or later.",
   );
   client.end(false);
 });

@@ -27,7 +27,7 @@ export class RedissonPermitLease extends Lease {
   }
 }
 
-/** The state of the semaphore, from `inspect`. A snapshot: the state may have changed by the time you read it. */
+/** The state of the semaphore, as returned by `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface PermitInspection extends Inspection {
   /** The number of free permits, not counting permits whose lease has ended but that have not been taken back yet. */
   readonly free: number;

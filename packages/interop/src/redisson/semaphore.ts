@@ -27,7 +27,7 @@ export class RedissonSemaphoreLease extends Lease {
   }
 }
 
-/** The state of a semaphore, from `inspect`. A snapshot: the state may have changed by the time you read it. */
+/** The state of a semaphore, as returned by `inspect`. A snapshot: the state may have changed by the time you read it. */
 export interface RedissonSemaphoreInspection extends Inspection {
   /** At most 1,000 Holdfast holders, ordered by the end of their lease, earliest first. Java holders are unknown. */
   readonly holders: readonly (Holder & { readonly permits: number })[];
