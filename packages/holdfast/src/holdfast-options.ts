@@ -210,8 +210,10 @@ export function checkKnown<Options extends object>(
 export function checkLockOptions(options: LockOptions): LockOptions {
   const { key, recheckMs, retain } = checkKnown(options, ["key", "recheckMs", "retain"]);
   if (recheckMs !== undefined) checkWhole("recheckMs", recheckMs, 10, LONGEST_RECHECK_MS);
-  if (retain !== undefined && (key !== undefined || retain?.keep === undefined))
-    throw new TypeError(`retain must be the result of retain(), without key; got ${show(key ?? retain)}`);
+  if (retain !== undefined) {
+    if (key !== undefined) throw new TypeError(`retain cannot be used with key; got key ${show(key)}`);
+    if (retain?.keep === undefined) throw new TypeError(`retain must come from retain(); got ${show(retain)}`);
+  }
   if (key === undefined) return { recheckMs, retain };
   return { key: checkKey(key), recheckMs: recheckMs ?? SHARED_RECHECK_MS };
 }

@@ -3,7 +3,7 @@
 import { StoreError } from "../core/errors.js";
 import type { Store } from "../core/store.js";
 
-/** The servers of a list. */
+/** The servers from which locks are listed. */
 interface Servers {
   /** One store for a single server or a cluster, or one for each of several independent servers. */
   readonly stores: readonly Store[];

@@ -17,7 +17,7 @@ export interface Place extends Internals {
   readonly stores: readonly Store[];
   /** The timeout of a request, in ms. */
   readonly timeoutMs: number;
-  /** For a list on several independent servers: those that did not reply. The list does not ask them again. */
+  /** When listing from several independent servers: the servers that did not reply. They are not asked again. */
   readonly lost?: Set<Store>;
 }
 

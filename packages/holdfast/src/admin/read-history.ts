@@ -55,8 +55,8 @@ const AT_ONCE = 20;
 const MOST_HOLDERS = 1_000;
 
 /**
- * Reads what has happened to locks, newest first, with one entry per hold. It finds what `recordHistory`,
- * `appendHistory`, and recipes and integrations with a `history` option have recorded. Read-only.
+ * Reads what has happened to locks, newest first, with one entry per hold. Finds what was recorded
+ * by `recordHistory`, by `appendHistory`, or by a recipe or integration with a `history` option. Read-only.
  *
  * Without `name`, it reads the histories of up to 10,000 names. That takes a SCAN and one or more requests per name.
  *

@@ -99,7 +99,7 @@ export async function survey(holdfast: Holdfast, options: SurveyOptions = {}): P
 }
 
 /**
- * Lists all locks, as `survey` does, without pages. Read-only.
+ * Lists all locks, like `survey`, but without pages. Read-only.
  *
  * @param options  as in `survey`, plus `most`: stop after this many locks. A whole number from 1 to 1,000,000. Default:
  *                 100,000

@@ -272,7 +272,7 @@ export class Session {
     this.clientInbox.recipient(claim.number)?.recheck();
   }
 
-  /** Notifies the occupant of the claim that the server has ended it. */
+  /** Notifies the claim's occupant that the server has ended the claim. */
   ended(claim: Claim): void {
     this.clientInbox.recipient(claim.number)?.ended?.();
   }
@@ -367,7 +367,7 @@ export class Session {
 
   /** Notifies existing claims, because messages sent before the client had subscribed are lost. */
   #listening(): void {
-    // Create the inbox check now, because its creation starts the measurement of the time without messages.
+    // Create the inbox check now, because it measures the time without messages from its creation.
     this.inboxCheck({});
     for (const occupant of this.clientInbox.recipients()) occupant.listening?.();
   }

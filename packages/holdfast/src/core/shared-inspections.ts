@@ -41,7 +41,7 @@ export class SharedInspections {
   }
 
   /**
-   * Returns the state of the lock, read after the caller's call began, or the reason why it cannot be read. `ahead` is
+   * Returns the state of the lock, read after the caller's call began, or the reason it could not be read. `ahead` is
    * the number of waiters ahead of the caller's claim. Never rejects.
    */
   async inspect(protocol: InspectProtocol, { owner, calledAtMs, timeoutMs }: Inspector): Promise<TimedOut> {

@@ -147,15 +147,15 @@ export class Election extends Lock<Leadership> {
   /**
    * Resigns a leadership, like `leadership.release()`.
    *
-   * Without an argument, resigns the leadership of `lead` (from `@holdfast/recipes`) in this Holdfast instance: aborts
-   * its signal, waits until its work has settled, then releases. Do not call it from within that work, because the work
+   * Without an argument, resigns the leadership that `lead` (from `@holdfast/recipes`) holds in this Holdfast instance:
+   * aborts its signal, waits until its work has settled, then releases. Do not call it from within that work, because the work
    * would wait for itself.
    *
    * @returns undefined if there was nothing to release
    * @throws as `Lease.release`
    */
   async resign(leadership: Leadership): Promise<ReleaseOutcome>;
-  /** Resigns the leadership of `lead` in this Holdfast instance. @returns undefined if there is none */
+  /** Resigns the leadership that `lead` holds in this Holdfast instance. @returns undefined if there is none */
   async resign(): Promise<ReleaseOutcome | undefined>;
   async resign(leadership?: Leadership): Promise<ReleaseOutcome | undefined> {
     return leadership === undefined
@@ -164,13 +164,13 @@ export class Election extends Lock<Leadership> {
   }
 
   /**
-   * Changes the value of the leader, like `leadership.proclaim(value)`. Without a `leadership` argument, uses the
-   * leadership of `lead` (from `@holdfast/recipes`) in this Holdfast instance.
+   * Changes the leader's value, like `leadership.proclaim(value)`. Without a `leadership` argument, uses the leadership
+   * that `lead` (from `@holdfast/recipes`) holds in this Holdfast instance.
    *
    * @throws as `Leadership.proclaim`
    */
   async proclaim(leadership: Leadership, value: string): Promise<void>;
-  /** Changes the value of the leadership of `lead` in this Holdfast instance. */
+  /** Changes the leader's value, using the leadership that `lead` holds in this Holdfast instance. */
   async proclaim(value: string): Promise<void>;
   async proclaim(leadership: Leadership | string, value?: string): Promise<void> {
     // Pass `value` on even if it is missing, so that the error names it.

@@ -143,7 +143,7 @@ export class ForeignWaiter implements Occupant, InLine {
     else this.#end(() => this.#ends.failed(new ClosedError(this.#wait.protocol.name)));
   }
 
-  /** The protocol for the inner `Waiter`, with the pauses between requests and the limit on their number. */
+  /** The protocol for the inner `Waiter`, with pauses between requests and a limit on the number of requests. */
   #protocol(): WaitProtocol {
     const { protocol } = this.#wait;
     const { confirm, holdsNothing, mode, key } = protocol;

@@ -23,8 +23,8 @@ import { type LastRun, lastRunIn } from "./read-period.js";
 /** Options of `startOfPeriod`. */
 export interface PeriodOptions {
   /**
-   * The period: a length in ms, a whole number from 1,000 to 31,536,000,000; or `"hour"`, `"day"` or `"week"` of the
-   * calendar in UTC. With a length, nine tenths of that length must have passed since the last run, so that a daily job
+   * The period: a length in ms, a whole number from 1,000 to 31,536,000,000; or `"hour"`, `"day"` or `"week"` for a
+   * calendar period in UTC. If it is a length, nine tenths of it must have passed since the last run, so that a daily job
    * is not skipped if it starts a second earlier than the day before. Use a calendar period for a job that is tried
    * several times per period but must run only once. A calendar period begins 30 s before its calendar boundary.
    */

@@ -157,7 +157,7 @@ export class AttemptDelay {
   }
 }
 
-/** Returns the time, in ms, until a majority is free, or until the first server is free if the attempt lost it. */
+/** Returns the time until a majority is free, or, if the attempt lost at the first server, until that is free; in ms. */
 function restMsOf(votes: readonly (Vote | undefined)[], lostAtFirst: boolean): number {
   const rests = votes.flatMap((vote) => (vote?.outcome === "held" ? [vote.restMs] : []));
   const granted = votes.filter((vote) => vote?.outcome === "granted").length;

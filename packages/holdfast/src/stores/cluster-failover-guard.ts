@@ -47,8 +47,8 @@ const SLOT_TRUSTED_MS = 60_000;
  */
 const QUIET_TRUSTED_MS = 500;
 /**
- * How often to report the longest lease again, in ms. The marker that records it may have moved to another server with
- * its slot.
+ * How often to report the longest lease again, in ms, because its slot, and with it the marker that records it, may have
+ * moved to another server.
  */
 const TOLD_MS = 60_000;
 /** Number of attempts, with growing pauses between them, because slots may move during the check. */

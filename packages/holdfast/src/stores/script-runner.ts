@@ -119,7 +119,7 @@ export class ScriptRunner {
     const guard = this.#guard;
     const sent = new SentScript(client, script, keys, args, timeoutMs, guard, this.#loadings);
     const text = guard === undefined ? script : guard.ready(sent);
-    // Set even if the guard must ask first, because a renewal counts only once replicas have acknowledged it.
+    // Set even if the guard must ask first, because a renewal does not count until replicas have acknowledged it.
     if (this.#replicas !== undefined && script.renews === true) sent.replicas = shortened(this.#replicas, timeoutMs);
     if (text === undefined) {
       sent.ask();

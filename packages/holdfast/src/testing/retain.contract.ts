@@ -30,6 +30,7 @@ export function retainContract(subject: StoreUnderTest): void {
   test("a released mutex is acquired again under the same claim, each time with a higher token", async () => {
     const tokens = [(await retained()).token];
     const owners = new Set<string>();
+    const startedAtMs = performance.now();
     for (let i = 0; i < 100; i += 1) {
       const lease = await scene.lock.acquire(LEASE);
       tokens.push(lease.token);
@@ -38,8 +39,10 @@ export function retainContract(subject: StoreUnderTest): void {
     }
     expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
     expect(new Set(tokens).size).toBe(tokens.length);
-    // A claim reserves 31 tokens or more, so 100 leases need only a few claims.
-    expect(owners.size).toBeLessThan(6);
+    // A claim reserves 31 tokens or more, so 100 leases need only a few claims. A claim also ends when it has served
+    // callers for 20 ms in one turn of the event loop, as happens in a process that gets too little processor time.
+    const longTurns = Math.floor((performance.now() - startedAtMs) / 20);
+    expect(owners.size).toBeLessThan(6 + longTurns);
   });
 
   test("a retained mutex has a holder on the server, and no lease in this process", async () => {
@@ -205,10 +208,8 @@ export function retainContract(subject: StoreUnderTest): void {
 
   test("the option is refused with a key, with a wrong value and with a short lease", async () => {
     const { holdfast, name, lock } = scene;
-    expect(() => holdfast.mutex(name, { ...OPTIONS, key: "a" })).toThrow(
-      'retain must be the result of retain(), without key; got "a"',
-    );
-    expect(() => holdfast.mutex(name, { retain: 2_000 as never })).toThrow("without key; got 2000");
+    expect(() => holdfast.mutex(name, { ...OPTIONS, key: "a" })).toThrow('retain cannot be used with key; got key "a"');
+    expect(() => holdfast.mutex(name, { retain: 2_000 as never })).toThrow("retain must come from retain(); got 2000");
     expect(() => retain({ forMs: -1 })).toThrow("forMs must be a whole number from 0 to 10512000000; got -1");
     expect(() => retain(2_000 as never)).toThrow("options must be an object with forMs; got 2000");
     // Callers with another `retain`, or none, are not affected.

@@ -42,7 +42,7 @@ export interface Particulars {
    */
   readonly isElsewhere?: ((holder: Holder) => boolean) | undefined;
   /**
-   * Keys that may remain after a test, if they expire.
+   * Keys that a test may leave behind, provided that they expire.
    * @default keys that end in `:fence`
    */
   readonly remains?: RegExp | undefined;
