@@ -10,7 +10,7 @@ import { checkWhole } from "../core/options.js";
 import { parseOwner } from "../core/protocol.js";
 import type { Holdfast } from "../holdfast.js";
 import { checkKnown } from "../holdfast-options.js";
-import type { EntryHolder, EntryWaiter, LockEntry, LockKind } from "./entry.js";
+import type { EntryHolder, EntryServer, EntryWaiter, LockEntry, LockKind } from "./entry.js";
 import { placeOf } from "./place.js";
 import { idOf, surveyAll } from "./survey.js";
 
@@ -30,6 +30,8 @@ export interface DeadlockClaim {
   readonly sinceAtMs: number | undefined;
   /** Present if this Holdfast cannot release the lock, as in `LockEntry`. */
   readonly needsTopology?: NonNullable<LockEntry["needsTopology"]>;
+  /** Present if this Holdfast uses several independent servers: the one that has the lock, as in `LockEntry`. */
+  readonly server?: EntryServer;
 }
 
 /** A client in a possible deadlock. */
@@ -123,17 +125,28 @@ export async function findDeadlocks(holdfast: Holdfast, options: DeadlockOptions
   await new Promise<void>((resolve) => void session.runtime.startTimer(resolve, betweenMs, true));
   const again = await surveyAll(holdfast, { kinds: KINDS });
   return {
-    deadlocks: cyclesIn(inBoth(first.locks, again.locks)),
+    deadlocks: cyclesIn(inBoth(apart(first.locks), apart(again.locks))),
     isComplete: isComplete && again.isComplete,
     unreachable: Math.max(unreachable, again.unreachable),
   };
 }
 
+/** Returns the locks with those of different servers apart, although they share a kind and a name. */
+function apart(locks: readonly LockEntry[]): readonly LockEntry[] {
+  return locks.flatMap((lock) => lock.perServer ?? [lock]);
+}
+
+/** Returns a string that identifies a lock among all locks of all servers. */
+function placeIdOf(lock: LockEntry): string {
+  return `${lock.server?.index ?? ""} ${idOf(lock)}`;
+}
+
 /** Returns the second list with only the holds and waits that are also in the first. */
 function inBoth(before: readonly LockEntry[], after: readonly LockEntry[]): readonly LockEntry[] {
   const known = new Set<string>();
-  const holdOf = (lock: LockEntry, { owner, token }: EntryHolder): string => `${idOf(lock)} held ${owner} ${token}`;
-  const waitOf = (lock: LockEntry, { owner }: EntryWaiter): string => `${idOf(lock)} awaited ${owner}`;
+  const holdOf = (lock: LockEntry, { owner, token }: EntryHolder): string =>
+    `${placeIdOf(lock)} held ${owner} ${token}`;
+  const waitOf = (lock: LockEntry, { owner }: EntryWaiter): string => `${placeIdOf(lock)} awaited ${owner}`;
   for (const lock of before) {
     for (const holder of lock.holders) known.add(holdOf(lock, holder));
     for (const waiter of lock.waiters) known.add(waitOf(lock, waiter));
@@ -168,7 +181,7 @@ interface Step {
 
 /** Returns the cycles among these locks, oldest first. A wait appears in one cycle at most. */
 export function cyclesIn(locks: readonly LockEntry[]): readonly Deadlock[] {
-  const waits = stuckAmong(locks.flatMap(waitsFor));
+  const waits = stuckAmong(apart(locks).flatMap(waitsFor));
   const byClient = grouped(waits);
   const done = new Set<Wait>();
   const found: Deadlock[] = [];
@@ -236,7 +249,7 @@ function nextOf({ clientId, holder }: Blocker, held: LockEntry, byClient: ByClie
   const { sinceAtMs } = holder;
   return (byClient.get(clientId) ?? []).filter(({ lock, waiter }) => {
     // Ignore waits for the same lock, because they are contention within a client.
-    if (idOf(held) === idOf(lock)) return false;
+    if (placeIdOf(held) === placeIdOf(lock)) return false;
     return sinceAtMs === undefined || waiter.sinceAtMs === undefined || sinceAtMs <= waiter.sinceAtMs;
   });
 }
@@ -298,6 +311,11 @@ function whichOf({
   name,
   key,
   needsTopology,
-}: LockEntry): Pick<DeadlockClaim, "kind" | "name" | "key" | "needsTopology"> {
-  return { kind, name, key, ...(needsTopology === undefined ? {} : { needsTopology }) };
+  server,
+}: LockEntry): Pick<DeadlockClaim, "kind" | "name" | "key" | "needsTopology" | "server"> {
+  return {
+    ...{ kind, name, key },
+    ...(needsTopology === undefined ? {} : { needsTopology }),
+    ...(server === undefined ? {} : { server }),
+  };
 }

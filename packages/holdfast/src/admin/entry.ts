@@ -79,6 +79,14 @@ export interface EntryCondition {
   readonly waiters: readonly EntryWaiter[];
 }
 
+/** One of several independent servers. */
+export interface EntryServer {
+  /** The position of the server in the `redlock` option of this Holdfast, from 0. */
+  readonly index: number;
+  /** Its `host:port`, or the path of its Unix socket. Undefined if the client library does not say. */
+  readonly address: string | undefined;
+}
+
 /** A snapshot of the state of a lock. The state may have changed by the time you read it. */
 export interface LockEntry {
   /** The kind of the lock. */
@@ -142,6 +150,14 @@ export interface LockEntry {
    * - `single-server`: a lock of clients that use only one of the servers of this Holdfast
    */
   readonly needsTopology?: "redlock" | "single-server";
+  /** Present if `needsTopology` is `single-server` and only one server has a lock of this name: that server. */
+  readonly server?: EntryServer;
+  /**
+   * Present if `needsTopology` is `single-server` and several servers have a lock of this name. These are different
+   * locks: `perServer` has the lock of each server, without `conditions`. The entry itself shows the holders and
+   * waiters of all of them, and otherwise the state of the first.
+   */
+  readonly perServer?: readonly LockEntry[];
   /**
    * Present for a held Redlock if this Holdfast uses all its servers: the number of servers on which the holder has the
    * lock, the number that replied, and the total. The holder keeps the lock as long as it has more than half of the

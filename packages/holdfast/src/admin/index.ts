@@ -17,6 +17,7 @@ export {
 export {
   type EntryCondition,
   type EntryHolder,
+  type EntryServer,
   type EntryWaiter,
   LOCK_KINDS,
   type LockEntry,

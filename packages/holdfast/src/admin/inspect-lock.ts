@@ -3,6 +3,7 @@
 import { barrierProtocol } from "../barrier/protocol.js";
 import { inspectionOf } from "../condition/protocol.js";
 import { call } from "../core/call.js";
+import { serverOf } from "../core/events.js";
 import type { Inspection, WaitingClaim } from "../core/inspection.js";
 import { describe } from "../core/inspection.js";
 import { lockKeys } from "../core/keys.js";
@@ -95,16 +96,28 @@ async function readLock(place: Place, whose: Whose, identities: Identities): Pro
   }
   const each = await onServers(place, async (store) => {
     const at = { store, prefix, timeoutMs };
-    return await readFrom(at, whose, identities, await SEE[whose.kind](at, whose));
+    return marked(await readFrom(at, whose, identities, await SEE[whose.kind](at, whose)), place, store);
   });
   const read = each.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const failed = each.find((one) => one.status === "rejected");
   // Fail if no server replied. Report a key of an unexpected type even if other servers replied.
   if (failed !== undefined && (read.length === 0 || isMistyped(failed.reason))) throw failed.reason;
-  const inspected = together(read);
-  if (isQuorum === (whose.kind === "redlock")) return inspected;
-  const needsTopology = isQuorum ? "single-server" : "redlock";
-  return { ...inspected, entry: { ...inspected.entry, needsTopology } };
+  return together(read);
+}
+
+/** Marks a lock that belongs to clients that use a different topology. */
+function marked({ entry, hasFirstKey }: Inspected, { servers, stores }: Place, store: Store): Inspected {
+  if (servers === undefined) {
+    return { hasFirstKey, entry: entry.kind === "redlock" ? { ...entry, needsTopology: "redlock" } : entry };
+  }
+  const server = { index: stores.indexOf(store), address: addressOf(store) };
+  return { hasFirstKey, entry: { ...entry, needsTopology: "single-server", server } };
+}
+
+function addressOf(store: Store): string | undefined {
+  const server = serverOf(store);
+  if (server === undefined) return undefined;
+  return server.port === undefined ? server.host : `${server.host}:${server.port}`;
 }
 
 /**
@@ -114,12 +127,16 @@ async function readLock(place: Place, whose: Whose, identities: Identities): Pro
 function together(read: readonly Inspected[]): Inspected {
   const [first = read[0] as Inspected, ...others] = read.toSorted((a, b) => rankOf(b) - rankOf(a)); // one was read
   const rest = others.filter((one) => rankOf(one) > 0).map(({ entry }) => entry);
+  const { server: _, ...entry } = first.entry;
+  // A lock that is free on every server may still have waiters for a condition, on any of them.
+  if (rankOf(first) === 0) return { ...first, entry };
   if (rest.length === 0) return first;
   const all = [first.entry, ...rest];
   return {
     hasFirstKey: true,
     entry: {
-      ...first.entry,
+      ...entry,
+      perServer: all,
       holders: all.flatMap(({ holders }) => holders),
       waiters: all.flatMap(({ waiters }) => waiters),
       waiterCount: all.reduce((sum, { waiterCount }) => sum + waiterCount, 0),

@@ -41,6 +41,19 @@ async function nextMs(): Promise<void> {
   await until(() => Date.now() > now + 1, "time passes");
 }
 
+/** Three independent servers: a Holdfast on all of them, and `on`, which creates a client of only one of them. */
+function apart(): { readonly quorum: Holdfast; readonly on: (server: number, clientName: string) => Holdfast } {
+  const keyspaces = [new Keyspace(), new Keyspace(), new Keyspace()] as const;
+  const quorum = createHoldfast({ redlock: keyspaces.map((keyspace) => embedded({ keyspace })) });
+  open.push(quorum);
+  const on = (server: number, clientName: string): Holdfast => {
+    const holdfast = createHoldfast({ store: embedded({ keyspace: keyspaces[server] as Keyspace }), clientName });
+    open.push(holdfast);
+    return holdfast;
+  };
+  return { quorum, on };
+}
+
 const found = async (holdfast: Holdfast, locks?: readonly LockEntry[]): ReturnType<typeof findDeadlocks> =>
   await findDeadlocks(holdfast, { betweenMs: 0, locks });
 
@@ -142,4 +155,61 @@ test("a client that is gone is not part of a deadlock, because its lease ends", 
     holders: lock.holders.map((one) => ({ ...one, ...(one.clientName === "b" && { goneSinceAtMs: 1 }) })),
   }));
   expect((await found(a, gone)).deadlocks).toEqual([]);
+});
+
+test("locks of the same name on independent servers are different locks, so waits across them are no deadlock", async () => {
+  const { quorum, on } = apart();
+  const [a, b, c, d] = [on(0, "a"), on(0, "b"), on(1, "c"), on(1, "d")];
+  await a.mutex("orders").acquire(HELD);
+  await b.mutex("stock").acquire(HELD);
+  await c.mutex("orders").acquire(HELD);
+  await d.mutex("stock").acquire(HELD);
+  await nextMs();
+  // Read as one lock per name, a and d would wait for each other.
+  await queueUp(a.mutex("stock"));
+  await queueUp(d.mutex("orders"));
+  const { locks } = await surveyAll(quorum);
+  expect(locks.map(({ name, holders, waiterCount }) => `${name} ${holders.length} ${waiterCount}`).toSorted()).toEqual([
+    "orders 2 1",
+    "stock 2 1",
+  ]);
+  expect((await found(quorum)).deadlocks).toEqual([]);
+  expect((await found(quorum, locks)).deadlocks).toEqual([]);
+});
+
+test("a deadlock on one of several independent servers names that server", async () => {
+  const { quorum, on } = apart();
+  const [a, b, other] = [on(1, "a"), on(1, "b"), on(2, "other")];
+  await a.mutex("orders").acquire(HELD);
+  await nextMs();
+  await b.mutex("stock").acquire(HELD);
+  await other.mutex("stock").acquire(HELD);
+  await nextMs();
+  await queueUp(a.mutex("stock"));
+  await nextMs();
+  await queueUp(b.mutex("orders"));
+  const { deadlocks } = await found(quorum);
+  const claim = { needsTopology: "single-server", server: { index: 1 } };
+  expect(deadlocks).toMatchObject([
+    {
+      members: [
+        { clientName: "b", holds: { name: "stock", ...claim }, waits: { name: "orders", ...claim } },
+        { clientName: "a", holds: { name: "orders", ...claim }, waits: { name: "stock", ...claim } },
+      ],
+    },
+  ]);
+});
+
+test("a semaphore on an independent server is judged by its own permits, not by those of another server", async () => {
+  const { quorum, on } = apart();
+  const [a, b, c, d] = [on(1, "a"), on(1, "b"), on(1, "c"), on(0, "d")];
+  await a.mutex("orders").acquire(HELD);
+  await b.semaphore("uploads", { permits: 2 }).acquire(HELD);
+  await c.semaphore("uploads", { permits: 2 }).acquire(HELD);
+  // With the capacity of this semaphore, a's wait below would be stuck.
+  await d.semaphore("uploads", { permits: 1 }).acquire(HELD);
+  await nextMs();
+  await queueUp(a.semaphore("uploads", { permits: 2 }));
+  await queueUp(b.mutex("orders"));
+  expect((await found(quorum)).deadlocks).toEqual([]);
 });

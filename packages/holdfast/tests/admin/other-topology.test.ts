@@ -81,6 +81,15 @@ test("locks on single servers are listed beside the Redlocks of a group, with th
   expect(deploy?.servers?.holding, "a majority").toBeGreaterThanOrEqual(2);
   const [nightly] = await lookUp(quorum, "nightly");
   expect(nightly?.holders.map(({ owner }) => owner).toSorted()).toEqual([first.owner, second.owner].toSorted());
+  const addressOf = (index: number): string => `127.0.0.1:${connections[index]?.options.port}`;
+  expect(nightly?.perServer).toMatchObject([
+    { server: { index: 0, address: addressOf(0) }, holders: [{ owner: first.owner }] },
+    { server: { index: 1, address: addressOf(1) }, holders: [{ owner: second.owner }] },
+  ]);
+  expect(nightly?.server).toBeUndefined();
+  await first.release();
+  const [left] = await lookUp(quorum, "nightly");
+  expect([left?.server, left?.perServer]).toEqual([{ index: 1, address: addressOf(1) }, undefined]);
 });
 
 function createOn(server: number, prefix: string): Holdfast {
