@@ -71,14 +71,17 @@ export class KeyScan {
    * Reads the next page.
    *
    * @param want  about how many keys to return; a page has fewer or none if few of the scanned keys match
-   * @throws StoreError  no server replied
+   * @throws StoreError  every server has failed to reply, for this page or an earlier one
    */
   async page({ cursors, unreachable }: Progress, want: number): Promise<KeyPage> {
     const { stores } = this.#place;
     const each = Math.max(10, Math.ceil(want / Math.max(1, openOf(cursors, stores.length))));
     const answers = await Promise.all(stores.map((store, index) => this.#ask(store, index, cursors, each)));
-    const failures = answers.flatMap(({ failure }) => failure ?? []);
-    if (cursors.size === 0 && failures.length === stores.length) throw failures[0];
+    const [failed] = answers.filter(({ failure }) => failure !== undefined);
+    const isLost = ({ index, failure }: Answered): boolean => failure !== undefined || cursors.has(silentId(index));
+    // The caller can ask for the same page again. A server that was read completely is not asked, so it may be lost too,
+    // but its keys are listed.
+    if (failed !== undefined && answers.every(isLost)) throw failed.failure;
     const next = new Map(cursors);
     const rests = new Set<string>();
     let silent = 0;
@@ -100,10 +103,8 @@ export class KeyScan {
         next.set(id, "end");
         silent += 1;
       }
-      if (known.length === 0) {
-        silent += failure !== undefined ? 1 : Math.max(0, masters - replies.length);
-        if (failure !== undefined) next.set(`${index}.silent`, "end");
-      }
+      if (known.length === 0) silent += failure !== undefined ? 1 : Math.max(0, masters - replies.length);
+      if (failure !== undefined) next.set(silentId(index), "end");
     }
     const isOver = [...next.values()].every((cursor) => cursor === "end");
     return { rests: [...rests], progress: { cursors: next, unreachable: unreachable + silent, isOver } };
@@ -160,6 +161,11 @@ async function onEach(
   return Promise.all(
     replies.map((reply: Reply) => call({ store: { run: async () => reply }, name }, script, {}, args, timeoutMs)),
   );
+}
+
+/** The id under which a cursor remembers that an independent server was lost. */
+function silentId(index: number): string {
+  return `${index}.silent`;
 }
 
 /** Returns the number of known servers that have not been read completely. */

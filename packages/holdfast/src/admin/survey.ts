@@ -86,7 +86,7 @@ interface Wish {
  *
  * A page costs a limited number of requests. Each of them occupies a server for a few milliseconds at most.
  *
- * @throws StoreError   no server replied
+ * @throws StoreError   no server replied; to try again, pass the same cursor
  * @throws ClosedError  this Holdfast was closed
  * @throws TypeError, RangeError  invalid option; nothing was sent
  */

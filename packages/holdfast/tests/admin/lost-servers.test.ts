@@ -2,7 +2,7 @@
 import { Keyspace } from "@holdfast/embedded";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { clients, survey, surveyAll } from "../../src/admin/index.js";
-import { createHoldfast, type Holdfast } from "../../src/index.js";
+import { createHoldfast, type Holdfast, StoreError } from "../../src/index.js";
 import { LONG_MS } from "../../src/testing/delays.js";
 import { WatchedStore } from "../unit/watched-store.js";
 
@@ -13,6 +13,8 @@ let stores: readonly [WatchedStore, WatchedStore, WatchedStore];
 let quorum: Holdfast;
 /** A Holdfast that uses only the first server. */
 let single: Holdfast;
+/** Clients of other single servers. */
+const others: Holdfast[] = [];
 const shared = { commandTimeoutMs: LONG_MS, failoverGrace: "off" } as const;
 beforeEach(() => {
   const keyspaces = [new Keyspace(), new Keyspace(), new Keyspace()] as const;
@@ -23,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const store of stores) store.fateOf = () => "answered";
-  await Promise.all([quorum.close(), single.close()]);
+  await Promise.all([quorum, single, ...others.splice(0)].map((holdfast) => holdfast.close()));
 });
 
 test("a server that is lost after its keys were found is reported, and is not asked again", async () => {
@@ -81,4 +83,63 @@ test("waiters of a condition are listed although another server is lost", async 
     .toMatchObject({ locks: [{ name: "jobs", conditions: [{ name: "full", waiterCount: 1 }] }], unreachable: 1 });
   over.abort();
   await expect(waiting).rejects.toThrow();
+});
+
+/** Acquires mutexes on one server, with names that start with the number of the server. */
+async function fill(server: number, count: number): Promise<string[]> {
+  const names = Array.from({ length: count }, (_, i) => `${server}:${i}`);
+  const holdfast = createHoldfast({ store: stores[server] as WatchedStore, ...shared });
+  others.push(holdfast);
+  await Promise.all(names.map((name) => holdfast.mutex(name).acquire()));
+  return names;
+}
+
+const LIMIT = 30;
+
+/** Reads all further pages. */
+async function rest(from: string | undefined): Promise<{ readonly names: string[]; readonly unreachable: number }> {
+  const names: string[] = [];
+  let unreachable = 0;
+  for (let cursor = from; cursor !== undefined; ) {
+    const page = await survey(quorum, { limit: LIMIT, cursor });
+    names.push(...page.locks.map(({ name }) => name));
+    ({ nextCursor: cursor, unreachable } = page);
+  }
+  return { names, unreachable };
+}
+
+test("if no server replies for a later page, the page rejects, and its cursor works when the servers are back", async () => {
+  const all = (await Promise.all([fill(0, 100), fill(1, 100), fill(2, 100)])).flat();
+  const first = await survey(quorum, { limit: LIMIT });
+  for (const store of stores) store.fateOf = () => "reply lost";
+  const cursor = first.nextCursor;
+  await expect(survey(quorum, { limit: LIMIT, cursor })).rejects.toThrow(StoreError);
+  for (const store of stores) store.fateOf = () => "answered";
+  const { names, unreachable } = await rest(cursor);
+  expect([...first.locks.map(({ name }) => name), ...names].toSorted()).toEqual(all.toSorted());
+  expect(unreachable).toBe(0);
+});
+
+test("servers that are lost one after the other make a page reject once none of them replies", async () => {
+  await Promise.all([fill(0, 100), fill(1, 100), fill(2, 100)]);
+  const [lost, ...left] = stores;
+  const first = await survey(quorum, { limit: LIMIT });
+  lost.fateOf = () => "reply lost";
+  const second = await survey(quorum, { limit: LIMIT, cursor: first.nextCursor });
+  expect(second.unreachable).toBe(1);
+  for (const store of left) store.fateOf = () => "reply lost";
+  await expect(survey(quorum, { limit: LIMIT, cursor: second.nextCursor })).rejects.toThrow(StoreError);
+  for (const store of left) store.fateOf = () => "answered";
+  const { names, unreachable } = await rest(second.nextCursor);
+  const found = new Set([...first.locks, ...second.locks].map(({ name }) => name).concat(names));
+  expect([...found].filter((name) => !name.startsWith("0:"))).toHaveLength(200);
+  expect(unreachable).toBe(1);
+});
+
+test("a list ends without the servers that are lost after another was read completely", async () => {
+  await Promise.all([fill(1, 100), fill(2, 100)]);
+  const first = await survey(quorum, { limit: LIMIT });
+  const [, ...lost] = stores;
+  for (const store of lost) store.fateOf = () => "reply lost";
+  expect(await rest(first.nextCursor)).toEqual({ names: [], unreachable: 2 });
 });
