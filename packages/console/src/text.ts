@@ -42,6 +42,11 @@ export function serversSentence({ holding, answered, total }: NonNullable<LockEn
   return `held on ${holding} of ${total} servers, a majority${silent}${risk}`;
 }
 
+/** The known addresses of the independent servers that have a lock of this name; empty for most locks. */
+export function addressesOf({ server, perServer = [] }: Pick<LockEntry, "server" | "perServer">): readonly string[] {
+  return [server, ...perServer.map((lock) => lock.server)].flatMap((one) => one?.address ?? []);
+}
+
 /** Why a lock cannot be read, and how to free its name; undefined if it can be read. */
 export function unreadableSentence({ unreadable }: Pick<LockEntry, "unreadable">): string | undefined {
   if (unreadable === undefined) return undefined;

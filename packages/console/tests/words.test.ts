@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Viewer } from "../src/access.js";
 import { type HistoryRow, type LockRow, SAMPLE_SPAN_MS } from "../src/api.js";
 import { Attempts } from "../src/attempts.js";
+import { deadlockView } from "../src/deadlocks.js";
 import { Terms } from "../src/elections.js";
 import { explain } from "../src/explain.js";
 import { readFilter } from "../src/filter.js";
@@ -251,6 +252,23 @@ describe("a row", () => {
 });
 
 describe("a lock that needs another topology", () => {
+  it("names the servers that have it, in lists and in deadlocks", () => {
+    const [server, other] = [
+      { index: 0, address: "10.0.0.0:6379" },
+      { index: 1, address: "10.0.0.1:6379" },
+    ];
+    const needsTopology = "single-server";
+    expect(row({ needsTopology, server }).onServers).toEqual(["10.0.0.0:6379"]);
+    const perServer = [entry({ server }), entry({ server: other })];
+    expect(row({ needsTopology, perServer }).onServers).toEqual(["10.0.0.0:6379", "10.0.0.1:6379"]);
+    expect(row({}).onServers).toEqual([]);
+    const claim = { kind: "mutex", name: "a", key: undefined, owner: "o", label: undefined, sinceAtMs: 1 } as const;
+    const who = { clientId: "c", host: "h", pid: 1, clientName: undefined };
+    const holds = { ...claim, needsTopology, server, token: 1, leaseLeftMs: 1 } as const;
+    const { members } = deadlockView({ sinceAtMs: 1, members: [{ ...who, holds, waits: claim }] }, new Set());
+    expect(members).toMatchObject([{ holds: { onServers: ["10.0.0.0:6379"] }, waits: { onServers: [] } }]);
+  });
+
   it("can be viewed, but offers no actions", async () => {
     const viewer = { may: () => Promise.resolve(true) } as unknown as Viewer;
     const detail = (more: Parameters<typeof entry>[0]): LockDetail => ({ row: row(more) }) as LockDetail;

@@ -32,6 +32,12 @@ export function remedyOf(deadlock: Deadlock): string {
   return commandFor(deadlock) ?? `release ${plain(victim.holds.name)}, which ${topologySentence(victim.holds)}`;
 }
 
+/** `remedyOf`, and that it loses the least work. */
+export function explainedRemedyOf(deadlock: Deadlock): string {
+  const command = commandFor(deadlock);
+  return command === undefined ? `to lose the least work, ${remedyOf(deadlock)}` : `${command} (loses the least work)`;
+}
+
 function commandFor({ members: [victim] }: Deadlock): string | undefined {
   if (victim === undefined || victim.holds.needsTopology !== undefined) return undefined;
   return releaseCommand(victim.holds.name, victim.holds);
@@ -49,9 +55,10 @@ function memberLines({ holds, waits, ...who }: DeadlockMember, atMs: number): st
   ];
 }
 
-/** For example `stock:7 (mutex) for 3m12s`. */
-function lockText({ name, kind, sinceAtMs }: DeadlockClaim, atMs: number): string {
-  return `${plain(name)} (${kind})${sinceAtMs === undefined ? "" : ` for ${spanOf(sinceAtMs, atMs)}`}`;
+/** For example `stock:7 (mutex) for 3m12s`, or `stock:7 (mutex) on 10.0.0.5:6379 for 3m12s` on independent servers. */
+function lockText({ name, kind, sinceAtMs, server }: DeadlockClaim, atMs: number): string {
+  const where = server?.address === undefined ? "" : ` on ${plain(server.address)}`;
+  return `${plain(name)} (${kind})${where}${sinceAtMs === undefined ? "" : ` for ${spanOf(sinceAtMs, atMs)}`}`;
 }
 
 function spanOf(sinceAtMs: number, atMs: number): string {
@@ -78,10 +85,11 @@ export function deadlockJson(deadlock: Deadlock): object {
   };
 }
 
-function claimJson({ name, kind, key, owner, label, sinceAtMs }: DeadlockClaim): object {
+function claimJson({ name, kind, key, owner, label, sinceAtMs, server }: DeadlockClaim): object {
   return {
     ...{ name, kind, owner },
     ...{ label: label ?? null, sinceAtMs: sinceAtMs ?? null },
     ...(key === undefined ? {} : { key }),
+    ...(server?.address === undefined ? {} : { server: server.address }),
   };
 }

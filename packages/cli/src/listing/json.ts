@@ -1,4 +1,5 @@
 /** Formats locks for JSON documents: durations are `…Ms`, times are `…AtMs`, and unknown values are null. */
+import { addressesOf } from "@holdfast/console/text";
 import type { ShownLock } from "./found.js";
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -6,6 +7,7 @@ type Json = null | boolean | number | string | readonly Json[] | { readonly [key
 /** One lock of a list. `waiters` is the number of waiters. */
 export function lockJson(lock: ShownLock): { readonly [key: string]: Json } {
   const { pause } = lock;
+  const onServers = addressesOf(lock);
   return {
     name: lock.name,
     kind: lock.kind,
@@ -31,6 +33,7 @@ export function lockJson(lock: ShownLock): { readonly [key: string]: Json } {
     ...(lock.unreadable?.reason === undefined ? {} : { unreadableReason: lock.unreadable.reason }),
     ...(lock.unreadable?.mayBeHeld ? { mayBeHeld: true } : {}),
     ...(lock.needsTopology === undefined ? {} : { needsTopology: lock.needsTopology }),
+    ...(onServers.length === 0 ? {} : { onServers }),
     ...(lock.servers === undefined ? {} : { servers: lock.servers }),
     ...(lock.leader === undefined ? {} : { leader: { value: lock.leader.value, term: lock.leader.term } }),
     ...(lock.count === undefined ? {} : { count: { left: lock.count.left, initial: lock.count.initial } }),

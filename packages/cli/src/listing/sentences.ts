@@ -1,6 +1,6 @@
 /** Sentences about the state of a lock. They can quote hostile text, which is escaped here. */
 
-import { plain } from "@holdfast/console/text";
+import { addressesOf, plain } from "@holdfast/console/text";
 import type { Holder, Pause } from "holdfast";
 import { formatMs } from "../frame/durations.js";
 import { formatInstant } from "../text/instants.js";
@@ -9,12 +9,15 @@ import type { ShownLock } from "./found.js";
 import { whoIs } from "./people.js";
 
 /** A note for a lock that this connection shows only in part; undefined for all others. */
-export function topologySentence({ needsTopology }: Pick<ShownLock, "needsTopology">): string | undefined {
-  if (needsTopology === "redlock")
+export function topologySentence(lock: Pick<ShownLock, "needsTopology" | "server" | "perServer">): string | undefined {
+  if (lock.needsTopology === "redlock")
     return "is a Redlock: this is what one server knows of it. Use --redlock with all its servers";
-  if (needsTopology === "single-server")
-    return "is a lock on a single server, not on all servers of --redlock. Use -r with that server alone";
-  return undefined;
+  if (lock.needsTopology !== "single-server") return undefined;
+  const addresses = addressesOf(lock);
+  const where = addresses.length === 0 ? "" : ` (${plain(addresses.join(", "))})`;
+  return lock.perServer === undefined
+    ? `is a lock on a single server${where}, not on all servers of --redlock. Use -r with that server alone`
+    : `is a different lock on each of ${lock.perServer.length} servers${where}, not on all servers of --redlock. Use -r with one server alone`;
 }
 
 /** Returns `: "release 4.2"`, or an empty string if there is no label. */

@@ -1,4 +1,5 @@
 /** Tests what the checks conclude from facts, for each server version. No test sends a request. */
+import type { DeadlockMember } from "holdfast/admin";
 import { expect, test } from "vitest";
 import type { Finding } from "../../src/doctor/check.js";
 import { clientTimeouts } from "../../src/doctor/checks/clients.js";
@@ -411,6 +412,26 @@ test("the fix for deadlocks that were not found in time is more time", () => {
     judge([facts("Redis 7.2")], { checks, deadlocks: { error } }).map(({ fix }) => fix);
   expect(fixFor("no reply within 5s")).toEqual(["allow more time: run holdfast doctor --for 1m"]);
   expect(fixFor("NOPERM no permissions")).toEqual(["grant SCAN and EVALSHA to this user"]);
+});
+
+test("the fix for a deadlock is the command that ends it, or one sentence if other servers have the lock", () => {
+  const checks = CHECKS.filter(({ id }) => id === "deadlocks");
+  const claim = { kind: "mutex", name: "orders", key: undefined, owner: "o", label: undefined, sinceAtMs: 1 } as const;
+  const fixFor = (more: Partial<DeadlockMember["holds"]>): string[] => {
+    const holds = { ...claim, token: 5, leaseLeftMs: 9, ...more };
+    const who = { clientId: "c", host: "ci", pid: 7, clientName: undefined };
+    const deadlock = { sinceAtMs: 1, members: [{ ...who, holds, waits: { ...claim, name: "stock" } }] };
+    const deadlocks = { deadlocks: [deadlock], isComplete: true, unreachable: 0, atMs: 9 };
+    return judge([facts("Redis 7.2")], { checks, deadlocks }).map(({ fix }) => fix);
+  };
+  expect(fixFor({})).toEqual(["holdfast release orders --token 5 -m WHY (loses the least work)"]);
+  const server = { index: 1, address: "10.0.0.5:6379" };
+  expect(fixFor({ needsTopology: "single-server", server })).toEqual([
+    "to lose the least work, release orders, which is a lock on a single server (10.0.0.5:6379), not on all servers of --redlock. Use -r with that server alone",
+  ]);
+  expect(fixFor({ needsTopology: "single-server" })).toEqual([
+    "to lose the least work, release orders, which is a lock on a single server, not on all servers of --redlock. Use -r with that server alone",
+  ]);
 });
 
 test("the command that permits lists and the history contains only what is missing", () => {

@@ -30,6 +30,10 @@ afterAll(async () => {
   await place?.close();
 });
 
+function escaped(text: string): string {
+  return text.replace(/[.()]/g, "\\$&");
+}
+
 describe("on independent servers", () => {
   it("ls, show, top, the console and a refused run show the lock, release frees it, and history shows the release", async () => {
     const { holdfast, say, ask } = place;
@@ -86,17 +90,25 @@ describe("on independent servers", () => {
       const waits = Promise.allSettled([ci.mutex("stock").acquire(wait), api.mutex("orders").acquire(wait)]);
       const isSeen = async (): Promise<void> => expect((await ask("ls", "--deadlocks")).deadlocks).toHaveLength(1);
       await vi.waitFor(isSeen, { timeout: 120_000, interval: 20 });
-      expect((await ask("ls", "--deadlocks")).deadlocks).toMatchObject([{ release: null }]);
-      const [listed, doctor] = await Promise.all([
+      const server = `127.0.0.1:${(servers[0] as RedisServer).port}`;
+      const claims = { holds: { server }, waits: { server } };
+      expect((await ask("ls", "--deadlocks")).deadlocks).toMatchObject([{ release: null, members: [claims, claims] }]);
+      const [listed, doctor, locks, refused] = await Promise.all([
         say("ls", "--deadlocks"),
         say("doctor", "--only", "deadlocks", "--for", "60s"),
+        ask("ls", "--kind", "mutex"),
+        say("release", "stock", "--force", "--yes", "-m", "why"),
       ]);
-      const way =
-        /release (?:orders|stock), which is a lock on a single server, not on all servers of --redlock. Use -r with that server alone/;
+      const way = `which is a lock on a single server (${server}), not on all servers of --redlock. Use -r with that server alone`;
       for (const { stdout } of [listed, doctor]) {
-        expect(stdout).toMatch(way);
+        expect(stdout).toMatch(new RegExp(`release (?:orders|stock), ${escaped(way)}$`, "m"));
         expect(stdout).not.toContain("holdfast release");
       }
+      expect(listed.stdout).toMatch(new RegExp(`holds     (?:orders|stock) \\(mutex\\) on ${escaped(server)} for `));
+      expect(doctor.stdout).toMatch(/to lose the least work, release (?:orders|stock), /);
+      const seen = { needsTopology: "single-server", onServers: [server] };
+      expect(locks.locks).toMatchObject([seen, seen]);
+      expect([refused.code, refused.stderr]).toEqual([64, expect.stringContaining(`on a single server (${server})`)]);
       over.abort();
       await waits;
     } finally {

@@ -13,6 +13,8 @@ export interface DeadlockClaimView {
   readonly label: string | null;
   /** Whether this console can release the lock, as in `LockRow`. */
   readonly needsTopology: LockRow["needsTopology"];
+  /** The address of the server that has the lock, as in `LockRow`. */
+  readonly onServers: LockRow["onServers"];
 }
 
 /**

@@ -111,6 +111,8 @@ export interface LockRow {
    * this console can see them, and can be changed only from a console with the right servers.
    */
   readonly needsTopology: "redlock" | "single-server" | null;
+  /** For `single-server`: the known addresses of the servers that have a lock of this name. Empty for other locks. */
+  readonly onServers: readonly string[];
   /** Contention, see `Samples`; empty if there were no waiters in the last 5 minutes. */
   readonly waiterSamples: Samples;
 }

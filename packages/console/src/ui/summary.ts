@@ -53,12 +53,17 @@ export function releaseCommand(
 }
 
 /** What a visitor needs to change a lock that needs another topology; undefined for all other locks. */
-export function topologyText({ needsTopology }: Pick<LockRow, "needsTopology">): string | undefined {
+export function topologyText({
+  needsTopology,
+  onServers,
+}: Pick<LockRow, "needsTopology" | "onServers">): string | undefined {
   if (needsTopology === "redlock")
     return "This is a Redlock on several servers, and this page shows only what one of them knows. To see and release the lock, use a console or the CLI with all of its servers (--redlock).";
-  if (needsTopology === "single-server")
-    return "This lock is on a single server, and this console has several. To change the lock, use a console or the CLI with that server alone (-r).";
-  return undefined;
+  if (needsTopology !== "single-server") return undefined;
+  const where = onServers.length === 0 ? "" : ` (${plain(onServers.join(", "))})`;
+  return onServers.length > 1
+    ? `This name is a different lock on each of ${onServers.length} servers${where}. To change one of these locks, use a console or the CLI with one of them alone (-r).`
+    : `This lock is on a single server${where}, and this console has several. To change the lock, use a console or the CLI with that server alone (-r).`;
 }
 
 /** How to free a lock whose holder is gone; undefined if this page offers no way. */

@@ -74,7 +74,13 @@ describe("the command that releases a hold", () => {
 
 it("a lock that needs another topology says which servers it needs", () => {
   expect(topologyText(row({ needsTopology: "redlock" }))).toContain("all of its servers (--redlock)");
-  expect(topologyText(row({ needsTopology: "single-server" }))).toContain("that server alone (-r)");
+  expect(topologyText(row({ needsTopology: "single-server", onServers: [] }))).toContain("that server alone (-r)");
+  expect(topologyText(row({ needsTopology: "single-server", onServers: ["10.0.0.5:6379"] }))).toMatch(
+    /on a single server \(10\.0\.0\.5:6379\), .* that server alone \(-r\)/,
+  );
+  expect(topologyText(row({ needsTopology: "single-server", onServers: ["a:1", "b:2"] }))).toMatch(
+    /a different lock on each of 2 servers \(a:1, b:2\).* one of them alone \(-r\)/,
+  );
   expect(topologyText(row({ needsTopology: null }))).toBeUndefined();
 });
 

@@ -1,7 +1,7 @@
 /** Checks for clients that wait for each other. */
 import type { Deadlock } from "holdfast/admin";
 import { formatMs } from "../../frame/durations.js";
-import { remedyOf } from "../../listing/deadlocks.js";
+import { explainedRemedyOf } from "../../listing/deadlocks.js";
 import { whoIs } from "../../listing/people.js";
 import { type Check, found, ok, skipped, unknown } from "../check.js";
 import { fixFor } from "../words.js";
@@ -27,7 +27,7 @@ export const deadlocks: Check = {
     const { deadlocks: cycles, isComplete, unreachable } = seen;
     if (cycles.length > 0) {
       return cycles.slice(0, MOST_LISTED).flatMap((one) =>
-        found("warning", sentenceOf(one, seen.atMs), { fix: `${remedyOf(one)} (loses the least work)` }).map(
+        found("warning", sentenceOf(one, seen.atMs), { fix: explainedRemedyOf(one) }).map(
           // The locks may be on several nodes.
           (verdict) => ({ ...verdict, node: "all" }),
         ),
