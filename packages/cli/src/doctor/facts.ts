@@ -111,6 +111,19 @@ export interface KeyFacts {
   readonly ofSeveralKinds?: readonly string[];
   /** Clients whose record shows how they detect a dead connection. */
   readonly timeouts?: readonly TimeoutFacts[];
+  /** Clients whose record could be read, with the protocol that they use. */
+  readonly protocols?: readonly ProtocolFacts[];
+}
+
+/** The protocol of one client, according to its record. */
+export interface ProtocolFacts {
+  readonly id: string;
+  /** The name of the client if it has one, with process and host. */
+  readonly client: string;
+  /** 0 for clients that predate protocol versions. */
+  readonly protocol: number;
+  /** The version of the library; empty if unknown. */
+  readonly version: string;
 }
 
 /** How one client detects a dead connection, according to its record. */

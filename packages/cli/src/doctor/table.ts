@@ -7,7 +7,7 @@
  */
 import type { Check } from "./check.js";
 import { acl, exposure } from "./checks/access.js";
-import { clientTimeouts } from "./checks/clients.js";
+import { clientTimeouts, protocols } from "./checks/clients.js";
 import { clockRuns, clockSkew } from "./checks/clocks.js";
 import { deadlocks } from "./checks/deadlocks.js";
 import { grace, replicaLag, replicas, role } from "./checks/failover.js";
@@ -36,8 +36,8 @@ export const ACCESS_CHECKS: readonly Check[] = [exposure, acl, version, scripts,
 
 /** Checks of how the server runs and what it contains. See docs/doctor-operation.md. */
 export const OPERATION_CHECKS: readonly Check[] = [
-  ...[clockSkew, clockRuns, latency, busy, stopWrites, connections, clientTimeouts, shared, leftovers, lostPauses],
-  deadlocks,
+  ...[clockSkew, clockRuns, latency, busy, stopWrites, connections, clientTimeouts, protocols],
+  ...[shared, leftovers, lostPauses, deadlocks],
 ];
 
 /** All checks. */

@@ -27,6 +27,9 @@ holdfast release --client ID
 not updated its record for a minute. "unknown" means that a client holds or
 waits, but has no record.
 
+PROTOCOL is shown if clients use different versions of the protocol. Clients
+of incompatible versions do not share locks: see holdfast doctor.
+
 Exit code 0. --json: {"v":1,"clients":[…]}.`;
 
 interface Row {
@@ -57,8 +60,18 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   { heading: "HELD", cell: ({ client }) => String(client.held.length) },
   { heading: "WAITS", cell: ({ client }) => String(client.waits.length) },
-  { heading: "VERSION", cell: ({ client }) => client.version },
 ];
+const PROTOCOL: Column<Row> = {
+  heading: "PROTOCOL",
+  cell: ({ client: { protocol } }) => (protocol === undefined ? undefined : String(protocol)),
+};
+const VERSION: Column<Row> = { heading: "VERSION", cell: ({ client }) => client.version };
+
+/** The columns. Those for the protocol version only if the clients have different ones. */
+function columnsFor(all: readonly ClientEntry[]): readonly Column<Row>[] {
+  const protocols = new Set(all.flatMap(({ protocol }) => protocol ?? []));
+  return [...COLUMNS, ...(protocols.size > 1 ? [PROTOCOL] : []), VERSION];
+}
 
 /** The verb `clients`. */
 export const clientsVerb: Verb = {
@@ -80,7 +93,7 @@ export const clientsVerb: Verb = {
       if (common.isJson) streams.stdout.write(jsonLine({ clients: shown.map(clientJson) }));
       else {
         const rows = shown.map((client) => ({ client, atMs }));
-        streams.stdout.write(table(COLUMNS, rows, { paint: paintFor(streams.stdout, common.color) }));
+        streams.stdout.write(table(columnsFor(all), rows, { paint: paintFor(streams.stdout, common.color) }));
         const gone = all.filter((client) => isGone(client) && client.held.length > 0);
         for (const { clientId, held } of gone) {
           const what = held.length === 1 ? "1 lock" : `${held.length} locks`;
@@ -114,6 +127,7 @@ function clientJson(client: ClientEntry): object {
     pid: client.pid ?? null,
     app: client.clientName ?? null,
     version: client.version ?? null,
+    protocol: client.protocol ?? null,
     sinceAtMs: client.sinceAtMs ?? null,
     lastSeenAtMs: client.lastSeenAtMs ?? null,
     isGone: isGone(client),

@@ -28,7 +28,7 @@ the end, and sends messages to one channel of its own.
                    must be quick enough for it
       --for D      at most D for each node (5s). What has not replied by then
                    is unknown. Databases with many keys need more time for
-                   "shared", "leftovers" and "lost-pauses"
+                   "shared", "protocols", "leftovers" and "lost-pauses"
 
 ${wrapped("Checks:", CHECK_IDS, 8)}
 

@@ -40,7 +40,7 @@ const ALL = [
     "busy",
     "stop-writes",
   ],
-  ...["connections", "client-timeouts", "shared", "leftovers", "lost-pauses", "deadlocks"],
+  ...["connections", "client-timeouts", "protocols", "shared", "leftovers", "lost-pauses", "deadlocks"],
 ];
 
 function section({ id, reads, levels, risk, fix }: Check): string {

@@ -4,8 +4,9 @@ import { expect, test } from "vitest";
 import type { Finding } from "../../src/doctor/check.js";
 import { clientTimeouts } from "../../src/doctor/checks/clients.js";
 import { judge } from "../../src/doctor/examine.js";
-import type { NodeFacts } from "../../src/doctor/facts.js";
+import type { NodeFacts, ProtocolFacts } from "../../src/doctor/facts.js";
 import { CHECK_IDS, CHECKS } from "../../src/doctor/table.js";
+import { MORE_TIME } from "../../src/doctor/words.js";
 import { ALL_VERSIONS, closedUp, facts, managed, type Otherwise } from "./samples.js";
 
 /** Returns `status` or severity and the measured values, for one check of one node. */
@@ -386,6 +387,7 @@ test.each([
   ["latency", "latency", "grant TIME to this user"],
   ["slow", "busy", "grant SLOWLOG GET to this user, or look at the service's own charts"],
   ["keys", "client-timeouts", "grant SCAN to this user"],
+  ["keys", "protocols", "grant SCAN to this user"],
   ["keys", "shared", "grant SCAN to this user"],
   ["keys", "leftovers", "grant SCAN to this user"],
   ["cluster", "cluster", "grant CLUSTER INFO to this user"],
@@ -578,6 +580,56 @@ test("clients that would keep a dead connection are grouped by the fix that they
   expect(verdicts("client-timeouts", facts("Redis 7.2", { role: "slave" }))[0]).toMatch(/^skipped/);
   const hidden = new Map([["keys", "NOPERM"]]);
   expect(verdicts("client-timeouts", facts("Redis 7.2", { keys: undefined as never, hidden }))[0]).toMatch(
+    /^unknown: keys could not be listed \(NOPERM\)/,
+  );
+});
+
+test("clients with protocols that cannot work together are named, each once, from all nodes", () => {
+  const keys = facts("Redis 7.2").keys as NonNullable<NodeFacts["keys"]>;
+  const client = (id: string, protocol: number): ProtocolFacts => ({
+    ...{ id, client: `${id}, pid 7 on shop-1` },
+    ...{ protocol, version: protocol === 0 ? "" : `${protocol}.2.0` },
+  });
+  const node = (name: string, ids: readonly string[], protocols: readonly ProtocolFacts[]): NodeFacts =>
+    facts("Redis 7.2", { node: name, keys: { ...keys, clients: ids, protocols } });
+  const of = (...nodes: readonly NodeFacts[]): readonly Finding[] =>
+    judge(nodes, { checks: CHECKS.filter(({ id }) => id === "protocols") });
+  const [old, one, two] = [client("old", 0), client("one", 1), client("two", 2)];
+  expect(of(node("a:1", ["one"], [one]), node("b:2", ["one", "two"], [two, one]))).toMatchObject([
+    {
+      node: "all",
+      severity: "warning",
+      measured:
+        "clients of 2 incompatible protocols: protocol 1: one, pid 7 on shop-1 (version 1.2.0); " +
+        "protocol 2: two, pid 7 on shop-1 (version 2.2.0)",
+      risk: expect.stringContaining("ProtocolError"),
+      fix: expect.stringContaining("docs/upgrading.md"),
+    },
+  ]);
+  // Protocol 0 has no marker, so nothing keeps it from granting the locks of protocol 2 again.
+  expect(of(node("a:1", ["old", "two"], [old, two]))).toMatchObject([
+    {
+      severity: "critical",
+      measured: expect.stringContaining("protocol 0: old, pid 7 on shop-1; protocol 2: two"),
+      risk: expect.stringContaining("two clients may hold the same lock"),
+    },
+  ]);
+  expect(of(node("a:1", ["old", "one", "other"], [old, one]))).toMatchObject([
+    {
+      status: "ok",
+      measured: "2 clients with protocols 0 and 1, which work together, 1 client for which this is unknown",
+    },
+  ]);
+  expect(of(node("a:1", ["one"], [one]))).toMatchObject([{ status: "ok", measured: "1 client with protocol 1" }]);
+  expect(of(node("a:1", [], []))).toMatchObject([{ status: "ok", measured: "no clients" }]);
+  expect(of(node("a:1", ["one"], []))).toMatchObject([{ measured: "1 client for which this is unknown" }]);
+  const cut = facts("Redis 7.2", { keys: { ...keys, clients: ["one"], protocols: [one], isComplete: false } });
+  expect(of(cut)).toMatchObject([
+    { status: "unknown", measured: "1 client with protocol 1 among the keys that were read", fix: MORE_TIME },
+  ]);
+  expect(verdicts("protocols", facts("Redis 7.2", { role: "slave" }))[0]).toMatch(/^skipped/);
+  const hidden = new Map([["keys", "NOPERM"]]);
+  expect(verdicts("protocols", facts("Redis 7.2", { keys: undefined as never, hidden }))[0]).toMatch(
     /^unknown: keys could not be listed \(NOPERM\)/,
   );
 });

@@ -226,6 +226,24 @@ test("an empty or foreign client record is skipped", async () => {
   }
 });
 
+test("clients whose records name protocols that cannot work together are reported", async () => {
+  const redis = new Redis(healthy.port);
+  try {
+    const records = { one: { version: "1.2.0", protocol: 1 }, two: { version: "2.0.0", protocol: 2, name: "new\n" } };
+    for (const [id, record] of Object.entries(records))
+      await redis.hset(`hf:client:${id}`, { host: "h", pid: 1, ...record });
+    await redis.hset("hf:client:foreign", { protocol: 3 });
+    const told = said(await examined([at(healthy.port)], ["protocols"]), "protocols");
+    expect(told).toMatch(
+      /protocol 1: .*pid 1 on h \(version 1\.2\.0\).*; protocol 2: new.*, pid 1 on h \(version 2\.0\.0\)/s,
+    );
+    expect(told).not.toContain("protocol 3");
+    for (const id of [...Object.keys(records), "foreign"]) await redis.del(`hf:client:${id}`);
+  } finally {
+    redis.disconnect();
+  }
+});
+
 test("leftover keys and names with several kinds are found, and locks in use are not reported", async () => {
   const redis = new Redis(healthy.port);
   const holdfast = createHoldfast({ redis });

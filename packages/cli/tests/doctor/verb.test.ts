@@ -49,7 +49,7 @@ test("doctor exits with 0 without a critical finding, and with 1 for a warning w
   const warnings = /\n {2}pubsub .* arrived after .*; 1 receiver counted\n/.test(lenient.out)
     ? "2 warnings"
     : "1 warning";
-  expect(lenient.out).toMatch(/\n26 checks of 1 server at redis:\/\/127\.0\.0\.1:\d+ in [\d.]+ s: /);
+  expect(lenient.out).toMatch(/\n27 checks of 1 server at redis:\/\/127\.0\.0\.1:\d+ in [\d.]+ s: /);
   expect(lenient.out).toContain(` s: 0 critical, ${warnings}, `);
   expect((await holdfast("doctor", "-r", url, "--strict", "-q")).code).toBe(1);
   expect((await holdfast("doctor", "-r", url, "--strict", "--only", "role,acl", "-v")).out).toMatch(

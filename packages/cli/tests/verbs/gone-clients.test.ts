@@ -141,7 +141,7 @@ it("clients calls a client idle if it neither holds nor waits, and unknown if it
   expect(clients).toEqual(
     expect.arrayContaining([
       expect.objectContaining({ clientId: idle, isGone: false }),
-      expect.objectContaining({ clientId: unknown, isGone: false, lastSeenAtMs: null }),
+      expect.objectContaining({ clientId: unknown, isGone: false, lastSeenAtMs: null, protocol: null }),
     ]),
   );
   expect((await ask("clients", "--gone")).clients).toHaveLength(1);
@@ -152,6 +152,21 @@ it("clients calls a client idle if it neither holds nor waits, and unknown if it
     expect.stringContaining("has no record, so it is not known to be gone. Check that its process has ended, or add"),
   ]);
   await stage.redis.command("DEL", "hf:mutex:{unknown}");
+});
+
+it("clients shows the protocol of each client in a column if they differ, and always in JSON", async () => {
+  expect((await say("clients")).stdout).not.toContain("PROTOCOL");
+  const { clients } = await ask("clients", "--gone");
+  expect(clients).toMatchObject([{ clientId: gone.id, protocol: 1 }]);
+  await stage.redis.command("HSET", `hf:client:${gone.id}`, "protocol", "2");
+  try {
+    const { stdout } = await say("clients");
+    expect(stdout).toMatch(/ PROTOCOL +VERSION$/m);
+    expect(stdout).toMatch(new RegExp(`^${gone.id} .* 2 +0 +2 +0\\.\\d`, "m"));
+    expect((await ask("clients", "--gone")).clients).toMatchObject([{ clientId: gone.id, protocol: 2 }]);
+  } finally {
+    await stage.redis.command("HSET", `hf:client:${gone.id}`, "protocol", "1");
+  }
 });
 
 it("release --client shows the locks, and refuses without a terminal or --yes, and for a live client without --force", async () => {

@@ -1,6 +1,6 @@
 /** Scans the keys page by page with SCAN, never with KEYS, until the time runs out. */
 import { keyFamilies, parseOwner } from "holdfast/diagnosis";
-import type { KeyFacts, TimeoutFacts } from "../facts.js";
+import type { KeyFacts, ProtocolFacts, TimeoutFacts } from "../facts.js";
 import { type Link, wordsOf } from "./link.js";
 
 const PAGE = 1_000;
@@ -30,6 +30,7 @@ export async function readKeys(link: Link): Promise<KeyFacts | undefined> {
     waiting: [] as string[],
     clients: [] as string[],
     timeouts: [] as TimeoutFacts[],
+    protocols: [] as ProtocolFacts[],
     kinds: new Map<string, string[]>(),
   };
   let seen = 0;
@@ -65,6 +66,7 @@ function firstWord(name: string): string {
 
 type Found = { readonly [Name in "withoutExpiry" | "strange" | "mistyped" | "waiting" | "clients"]: string[] } & {
   readonly timeouts: TimeoutFacts[];
+  readonly protocols: ProtocolFacts[];
   /** For each name, the kinds of lock that it is in use as. */
   readonly kinds: Map<string, string[]>;
 };
@@ -78,8 +80,9 @@ async function inspect({ redis, prefix }: Link, names: readonly string[], found:
       if (/(^\{|:)doctor-[\w-]{12}\}?$/.test(rest)) return;
       if (!keyFamilies.has(family)) return void found.strange.push(name);
       if (family === "client") {
-        found.clients.push(rest.slice("client:".length));
-        return checkClient(redis, name, found);
+        const id = rest.slice("client:".length);
+        found.clients.push(id);
+        return checkClient(redis, { name, id }, found);
       }
       const [, kind, lockName] = EXCLUDES.exec(rest) ?? [];
       if (kind !== undefined && lockName !== undefined) {
@@ -94,18 +97,29 @@ async function inspect({ redis, prefix }: Link, names: readonly string[], found:
   );
 }
 
-async function checkClient(redis: Link["redis"], name: string, found: Found): Promise<void> {
-  const asked = redis.call("HMGET", name, "host", "pid", "name", "timeouts").catch((error: unknown) => {
+async function checkClient(
+  redis: Link["redis"],
+  { name, id }: { readonly name: string; readonly id: string },
+  found: Found,
+): Promise<void> {
+  const fields = ["host", "pid", "name", "timeouts", "protocol", "version"];
+  const asked = redis.call("HMGET", name, ...fields).catch((error: unknown) => {
     if (/^NOPERM\b/.test(wordsOf(error))) return undefined;
     throw error;
   });
   const record = await of(name, found, asked);
   if (!Array.isArray(record)) return;
-  const [host, pid, clientName, timeouts] = record.map((text) => (text === null ? "" : String(text)));
-  const read = parseTimeouts(timeouts ?? "");
-  if (read === undefined) return;
+  const [host, pid, clientName, timeouts, protocol = "", version = ""] = record.map((text) =>
+    text === null ? "" : String(text),
+  );
   const label = clientName === "" ? "" : `${clientName}, `;
-  found.timeouts.push({ client: `${label}pid ${pid} on ${host}`, ...read });
+  const client = `${label}pid ${pid} on ${host}`;
+  // A record without a host was not written by Holdfast.
+  if (host !== "" && /^\d{0,9}$/.test(protocol)) {
+    found.protocols.push({ id, client, protocol: Number(protocol), version });
+  }
+  const read = parseTimeouts(timeouts ?? "");
+  if (read !== undefined) found.timeouts.push({ client, ...read });
 }
 
 /** Undefined if the client does not report its timeouts, or if the record was not written by Holdfast. */
