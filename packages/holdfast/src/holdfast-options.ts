@@ -5,7 +5,15 @@ import type { CloseOptions } from "./core/closing.js";
 import { checkClientName, checkKey, checkPrefix, show, unknownOption } from "./core/keys.js";
 import type { ExportedLease } from "./core/lease.js";
 import type { AcquireOptions } from "./core/options.js";
-import { checkOneOf, checkWhole, DEFAULTABLE, DEFAULTS, type ResolvedOptions, resolve } from "./core/options.js";
+import {
+  checkLeaseMs,
+  checkOneOf,
+  checkWhole,
+  DEFAULTABLE,
+  DEFAULTS,
+  type ResolvedOptions,
+  resolve,
+} from "./core/options.js";
 import type { Retention } from "./core/retention.js";
 import type { Store } from "./core/store.js";
 import type { FailoverGrace } from "./server/lineage.js";
@@ -252,7 +260,7 @@ export function checkExported(exported: ExportedLease): ExportedLease {
   }
   checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
   checkWhole("reservedTo", reservedTo, token, Number.MAX_SAFE_INTEGER);
-  checkWhole("leaseMs", leaseMs, 100, 31_536_000_000);
+  checkLeaseMs(leaseMs);
   checkOneOf("renew", renew, true, false);
   if (maxHoldMs !== undefined) checkWhole("maxHoldMs", maxHoldMs, 1, 31_536_000_000);
   checkOneOf("mode", mode, "read", "write");

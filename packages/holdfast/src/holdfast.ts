@@ -4,6 +4,7 @@ import { barrierProtocol } from "./barrier/protocol.js";
 import { checkIsOptions, chooseStores, WAYS } from "./choose-stores.js";
 import { adopt } from "./core/acquire.js";
 import type { CloseOptions, CloseOutcome, HeldLease } from "./core/closing.js";
+import { SlotInboxes } from "./core/inbox.js";
 import { checkName, checkValue, lockKeys, show } from "./core/keys.js";
 import type { ExportedLease, Lease } from "./core/lease.js";
 import { Lock } from "./core/lock.js";
@@ -106,7 +107,8 @@ export interface Holdfast {
   /**
    * Takes over a lease that this or another process exported with `lease.export()`.
    *
-   * @throws LeaseLostError  the lease has ended, was already adopted, or was exported with another prefix
+   * @throws LeaseLostError  the lease was already adopted and is still held (`handed-over`), has ended (`expired`), or is
+   *                         not on the server, for example because it was exported with another prefix (`server-lost`)
    * @throws StoreError      outcome unknown; if the lease was adopted, it is released in the background, or expires
    * @throws TypeError, RangeError  the argument is not a result of `lease.export()`
    */
@@ -212,6 +214,7 @@ export function createHoldfastOn(runtime: Runtime, options: HoldfastOptions, han
     options: checked,
     isOwnStore,
     handOffMs,
+    slotInboxes: SlotInboxes,
   });
 
   const mutex = factoryOf(Mutex);

@@ -7,6 +7,7 @@ import type { MakeLease } from "./core/acquire.js";
 import { UnsupportedError } from "./core/errors.js";
 import { evictionQuestion, Guard } from "./core/guard.js";
 import type { Hold } from "./core/hold.js";
+import type { SlotInboxes } from "./core/inbox.js";
 import { checkName, lockKeys, mappedKeys } from "./core/keys.js";
 import { Lease } from "./core/lease.js";
 import { LocalQueues } from "./core/local-queue.js";
@@ -57,12 +58,13 @@ export interface SessionOptions {
   readonly isOwnStore: boolean;
   /** Maximum lease of a provisional grant, in ms. */
   readonly handOffMs?: number | undefined;
+  /** Needed if the store may be a cluster. */
+  readonly slotInboxes?: typeof SlotInboxes | undefined;
 }
 
-const NO_OPTIONS: LockOptions = {};
-
 /** Creates the session of a Holdfast on `store`. The last Holdfast to close closes the store. Sends nothing. */
-export function onOneServer(store: Store, { runtime, options, isOwnStore, handOffMs }: SessionOptions): OnOneServer {
+export function onOneServer(store: Store, facts: SessionOptions): OnOneServer {
+  const { runtime, options, isOwnStore, handOffMs, slotInboxes } = facts;
   const { prefix, clientName, commandTimeoutMs, allowEviction, defaults } = options;
   const closeStore = shareStore(store);
   const clientId = runtime.newClientId();
@@ -72,15 +74,15 @@ export function onOneServer(store: Store, { runtime, options, isOwnStore, handOf
   const guard = new Guard([...(allowEviction ? [] : [evictionQuestion({ read, onHidden })]), own.question], runtime);
   const records = renewing(own.records, guard);
   const echo = echoOn(store, isOwnStore);
-  const facts = { store, runtime, prefix, clientId, commandTimeoutMs, records, guard, closeStore, echo };
-  const session = new Session({ ...facts, handOffMs });
+  const parts = { store, runtime, prefix, clientId, commandTimeoutMs, records, guard, closeStore, echo };
+  const session = new Session({ ...parts, handOffMs, slotInboxes });
   const localQueues = new LocalQueues(session);
   const leaseOn = (hold: Hold): Lease => new Lease(hold);
   // Programs often call `mutex(name)` for each acquire, so this function does as little as possible.
   const mutexProtocolOf = (kind: string, name: string, lockOptions?: LockOptions): MutexProtocol => {
     checkName(name);
-    const checked = lockOptions === undefined ? NO_OPTIONS : checkLockOptions(lockOptions);
-    const { key } = checked;
+    const checked = lockOptions === undefined ? undefined : checkLockOptions(lockOptions);
+    const key = checked?.key;
     const keys = key === undefined ? lockKeys(prefix, "mutex", name) : mappedKeys(prefix, "mutex", key);
     return new MutexProtocol({ ...checked, store, name, keys, inbox: session.inboxOf(keys.tag) }, kind);
   };

@@ -113,8 +113,8 @@ function warnOfSharedId(clientId: string, [host = "", pid = ""]: readonly string
   warn(
     "HOLDFAST_SHARED_ID",
     `Holdfast client ${clientId} runs in two processes: this one, and pid ${pid} on ${host}.`,
-    "Both may hold the same lock, with the same token. This happens when a running process is copied, for example with a VM " +
-      "snapshot or CRIU. Restart both, and call createHoldfast only after the copy is made.",
+    "Both may hold the same lock, with the same token. A running process was copied, for example with a VM snapshot or CRIU. " +
+      "Restart both, and call createHoldfast only after the copy.",
   );
 }
 

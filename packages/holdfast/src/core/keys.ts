@@ -128,12 +128,9 @@ function checkText(option: string, value: unknown, minBytes: number, maxBytes: n
   const bytes = value.length > maxBytes ? value.length : Buffer.byteLength(value);
   // Fast path for ASCII text of valid length, which is the common case.
   if (bytes === value.length && bytes >= minBytes && bytes <= maxBytes) return value;
-  if (bytes === 0)
-    throw new RangeError(`${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got an empty string`);
   if (bytes < minBytes || bytes > maxBytes) {
-    throw new RangeError(
-      `${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got ${bytes}${bytes === value.length && value.length > maxBytes ? " or more" : ""}`,
-    );
+    const got = bytes === 0 ? "an empty string" : bytes + (value.length > maxBytes ? " or more" : "");
+    throw new RangeError(`${option} must be ${minBytes} to ${maxBytes} bytes of UTF-8; got ${got}`);
   }
   // `Buffer` encodes every lone surrogate as the same three bytes, so two different names could get the same key.
   if (/\p{Surrogate}/u.test(value)) {
@@ -155,24 +152,22 @@ export function show(value: unknown): string {
 /** Creates the error for an option that does not exist. It suggests a similar name, if there is one. */
 export function unknownOption(option: string, known: readonly string[]): TypeError {
   const wanted = option.toLowerCase();
-  const [nearest] = known
-    .map((name) => ({ name, edits: editsBetween(wanted, name.toLowerCase()) }))
-    .filter(({ name, edits }) => edits <= Math.min(3, Math.floor(name.length / 3)))
-    .toSorted((one, other) => one.edits - other.edits);
-  const hint = nearest === undefined ? "the" : `did you mean ${nearest.name}? The`;
+  const within = (edits: number): string | undefined =>
+    known.find((name) => edits <= name.length / 3 && areNear(wanted, name.toLowerCase(), edits));
+  const nearest = within(0) ?? within(1) ?? within(2) ?? within(3);
+  const hint = nearest === undefined ? "the" : `did you mean ${nearest}? The`;
   return new TypeError(`there is no option ${show(option)}; ${hint} options are ${known.join(", ")}`);
 }
 
-/** Returns how many characters to insert, remove or replace to turn one string into the other (Levenshtein 1965). */
-function editsBetween(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (let i = 0; i < one.length; i += 1) {
-    const next = [i + 1];
-    for (let j = 0; j < other.length; j += 1) {
-      const replaced = (row[j] ?? 0) + (one[i] === other[j] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] ?? 0;
+/** Whether inserting, removing or replacing at most `edits` characters turns one string into the other. */
+function areNear(one: string, other: string, edits: number): boolean {
+  if (one === "" || other === "") return one.length + other.length <= edits;
+  const [rest, otherRest] = [one.slice(1), other.slice(1)];
+  if (one[0] === other[0]) return areNear(rest, otherRest, edits);
+  if (edits === 0) return false;
+  return [
+    areNear(rest, other, edits - 1),
+    areNear(one, otherRest, edits - 1),
+    areNear(rest, otherRest, edits - 1),
+  ].includes(true);
 }

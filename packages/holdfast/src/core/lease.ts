@@ -142,7 +142,8 @@ export class Lease implements AsyncDisposable {
 
   /**
    * Ends this lease in this process and returns it as plain JSON. Another process can continue it with
-   * `holdfast.adopt`, with the same token. Until then the lease is not renewed.
+   * `holdfast.adopt`, with the same token. Until then the lease is not renewed, and the time does not count towards
+   * `maxHoldMs`.
    *
    * `signal` does not abort, so stop the work first. Fencing does not refuse late writes, because the token stays the
    * same.
@@ -291,7 +292,7 @@ export interface ExportedLease {
   readonly leaseMs: number;
   /** Whether the lease is renewed. */
   readonly renew: boolean;
-  /** Remaining time of `maxHoldMs`, in ms; absent if there is no limit. */
+  /** Time of `maxHoldMs` that was left at the export, in ms; absent if there is no limit. It continues on adoption. */
   readonly maxHoldMs?: number | undefined;
   /** Slot numbers of the held permits; absent for kinds that do not number their permits. */
   readonly slots?: readonly number[] | undefined;
@@ -325,11 +326,11 @@ export function describeExport(
     ...exported,
     owner,
     token,
-    ...(reservedTo === token ? {} : { reservedTo }),
+    ...(reservedTo !== token && { reservedTo }),
     leaseMs: validity.leaseMs,
     renew,
-    ...(maxHoldMs === Infinity ? {} : { maxHoldMs: Math.max(1, Math.ceil(restMs)) }),
-    ...(slots.length === 0 ? {} : { slots }),
+    ...(maxHoldMs < Infinity && { maxHoldMs: Math.max(1, Math.ceil(restMs)) }),
+    ...(slots.length > 0 && { slots }),
   };
 }
 

@@ -6,7 +6,7 @@ import { RequestWindow } from "./call.js";
 import { type Closable, type CloseOutcome, type HeldLease, heldBy, settle } from "./closing.js";
 import { ClosedError, UnsupportedError } from "./errors.js";
 import type { Guard } from "./guard.js";
-import { ClientInbox, type Recipient, SlotInboxes } from "./inbox.js";
+import { ClientInbox, type Recipient, type SlotInboxes } from "./inbox.js";
 import { type Echo, type InboxCheck, InboxChecks, Reconnects } from "./inbox-check.js";
 import { type Claim, HAND_OFF_MS, OwnClaim, parseOwner, type WaitProtocol } from "./protocol.js";
 import { BulkRenewal } from "./renewal.js";
@@ -113,6 +113,8 @@ export class Session {
     readonly closeStore: () => Promise<void>;
     /** Sends the echoes that check the inboxes. If absent, inboxes are not checked. */
     readonly echo?: Echo | undefined;
+    /** Manages the inboxes of a store with `shardInbox`. If absent, the store must not have it. */
+    readonly slotInboxes?: typeof SlotInboxes | undefined;
   }) {
     this.store = facts.store;
     this.runtime = facts.runtime;
@@ -131,7 +133,7 @@ export class Session {
     );
     const { store } = facts;
     this.#checks = facts.echo && new InboxChecks(facts.echo, { ...facts, newNumber: () => this.#newNumber() });
-    if (store.shardInbox !== undefined) {
+    if (facts.slotInboxes !== undefined && store.shardInbox !== undefined) {
       const open = (channel: string, timeoutMs: number): Promise<Inbox> =>
         (store.shardInbox as NonNullable<Store["shardInbox"]>)(
           channel,
@@ -141,7 +143,7 @@ export class Session {
           },
           timeoutMs,
         );
-      this.#slotInboxes = new SlotInboxes(open, facts.clientId, facts.runtime);
+      this.#slotInboxes = new facts.slotInboxes(open, facts.clientId, facts.runtime);
     }
     this.watchdog = new Watchdog(facts.runtime);
     this.confirmations = new Confirmations(facts.runtime);

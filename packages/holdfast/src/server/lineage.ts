@@ -78,7 +78,7 @@ function warnOfHiddenLineage(): void {
   warn(
     "HOLDFAST_LINEAGE_UNKNOWN",
     "Holdfast cannot see whether this server took over from another, because the server hides INFO or, in a cluster, its slots.",
-    "After a failover, it may grant a lock that is still held. Grant INFO (in a cluster also CLUSTER MYID and CLUSTER SLOTS) to this user, or accept the risk with " +
+    "After a failover, it may grant a lock that is still held. Grant INFO (in a cluster also CLUSTER MYID and CLUSTER SLOTS) to the Redis user, or accept the risk with " +
       'createHoldfast({ failoverGrace: "off" }).',
   );
 }

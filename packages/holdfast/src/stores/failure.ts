@@ -128,18 +128,13 @@ export function placeOf(server: ServerAddress | undefined, lastError?: string): 
   return lastError === undefined || lastError === "" ? place : `${place} (${lastError})`;
 }
 
-/** Creates the error for a failed request. The stores create all their StoreErrors here. */
-export function storeError(name: string, failure: StoreFailure): StoreError {
-  return new StoreError(name, failure);
-}
-
 /**
  * Creates the error for a request that certainly did not run.
  *
  * @param name  the script, channel or key that the request concerns
  */
 export function notRun(name: string, cause: unknown, transient: boolean, missingPermission?: string): StoreError {
-  return storeError(name, { mayHaveRun: false, transient, cause, missingPermission });
+  return new StoreError(name, { mayHaveRun: false, transient, cause, missingPermission });
 }
 
 /** The request that the server refused. */

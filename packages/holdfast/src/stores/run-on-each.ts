@@ -1,6 +1,7 @@
 /** Runs a script on every server of a cluster. */
+import { StoreError } from "../core/errors.js";
 import type { Store } from "../core/store.js";
-import { failureOf, missingPermission, storeError } from "./failure.js";
+import { failureOf, missingPermission } from "./failure.js";
 import { type ScriptClient, toReply } from "./script-runner.js";
 import { within } from "./timeout.js";
 
@@ -22,7 +23,7 @@ export function onEach(client: ScriptClient): NonNullable<Store["runOnEach"]> {
       return (await within(timeoutMs, ask())).map(toReply);
     } catch (cause) {
       const missing = missingPermission(cause, script);
-      throw storeError(script.name, { ...failureOf(cause, false, true), missingPermission: missing });
+      throw new StoreError(script.name, { ...failureOf(cause, false, true), missingPermission: missing });
     }
   };
 }

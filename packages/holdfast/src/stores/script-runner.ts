@@ -20,7 +20,6 @@ import {
   messageOf,
   missingPermission,
   refusesForGood,
-  storeError,
 } from "./failure.js";
 import { startTimeout } from "./timeout.js";
 
@@ -346,7 +345,7 @@ class SentScript implements ScriptCall {
   }
 
   #fail(failure: StoreFailure): void {
-    if (this.#settle()) this.#reject(storeError(this.script.name, failure));
+    if (this.#settle()) this.#reject(new StoreError(this.script.name, failure));
   }
 
   /** @returns false if the call was already settled */

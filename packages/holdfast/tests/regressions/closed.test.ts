@@ -64,9 +64,9 @@ describe("a store shared by two Holdfasts", () => {
     const [first, second] = [createHoldfast({ store }), createHoldfast({ store })];
     await Promise.all([first.close(), first.close()]);
     await first.close();
-    expect(store.isClosed).toBe(false);
+    expect(store.wasClosed).toBe(false);
     await second.close();
-    expect(store.isClosed).toBe(true);
+    expect(store.wasClosed).toBe(true);
   });
 
   test("keeps working for the Holdfast that is still open", async () => {
@@ -84,7 +84,7 @@ describe("a store shared by two Holdfasts", () => {
     const store = new ScriptedStore();
     expect(() => createHoldfast({ store, leaseMs: 1 })).toThrow(RangeError);
     await createHoldfast({ store }).close();
-    expect(store.isClosed).toBe(true);
+    expect(store.wasClosed).toBe(true);
   });
 });
 

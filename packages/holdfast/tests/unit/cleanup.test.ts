@@ -254,7 +254,7 @@ describe("close", () => {
     expect(waiting?.error).toBeInstanceOf(ClosedError);
     await world.runtime.advance(120_000);
     expect(world.runtime.running()).toBe(0);
-    expect(world.store.isClosed).toBe(true);
+    expect(world.store.wasClosed).toBe(true);
   });
 
   test("notifies the holder first, then releases the lock", async () => {

@@ -74,7 +74,7 @@ describe("a close with a grace", () => {
     expect(world.session.held()).toHaveLength(1);
     expect(world.sentOf("extend")).toHaveLength(5);
     expect([...world.sentOf("release"), ...world.sentOf("leave")]).toEqual([]);
-    expect(world.store.isClosed).toBe(false);
+    expect(world.store.wasClosed).toBe(false);
     await lease.extend(1_000);
   });
 
@@ -90,7 +90,7 @@ describe("a close with a grace", () => {
     expect(closing.value).toEqual({ released: held, unsettled: [] });
     expect(world.sentOf("release")).toHaveLength(2);
     expect(world.sentOf("leave")).toEqual([]);
-    expect(world.store.isClosed).toBe(true);
+    expect(world.store.wasClosed).toBe(true);
     expect(world.runtime.running()).toBe(0);
   });
 

@@ -142,10 +142,10 @@ describe("close", () => {
     await world.lock.run(() => {}, BACKGROUND);
     const closing = watch(world.session.close(graceMs));
     await settle();
-    expect([closing.state, world.store.isClosed]).toEqual(["pending", false]);
+    expect([closing.state, world.store.wasClosed]).toEqual(["pending", false]);
     reply.resolve("released");
     await settle();
-    expect([closing.state, world.store.isClosed]).toEqual(["fulfilled", true]);
+    expect([closing.state, world.store.wasClosed]).toEqual(["fulfilled", true]);
     expect(world.sentOf("leave")).toEqual([]);
   });
 

@@ -2,6 +2,7 @@
 
 import { StoreError, UnsupportedError } from "../../src/core/errors.js";
 import { evictionQuestion, Guard, type MemoryPolicy } from "../../src/core/guard.js";
+import { SlotInboxes } from "../../src/core/inbox.js";
 import type { Echo } from "../../src/core/inbox-check.js";
 import { Lease } from "../../src/core/lease.js";
 import { LocalQueues } from "../../src/core/local-queue.js";
@@ -86,7 +87,7 @@ export class ScriptedStore implements Store {
   /** Replaced to make a subscription fail or hang. */
   subscribe: () => Promise<void> = () => Promise.resolve();
   subscriptions = 0;
-  isClosed = false;
+  wasClosed = false;
   #push: ((message: string) => void) | undefined;
   readonly #listeners = new Set<(connection: "commands" | "inbox") => void>();
 
@@ -113,7 +114,7 @@ export class ScriptedStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.isClosed = true;
+    this.wasClosed = true;
   }
 
   /** The server publishes `message` to this client's inbox. */
@@ -177,6 +178,7 @@ export class ScriptedLock {
       records: { announce: () => Promise.resolve(), read: () => Promise.resolve(undefined) },
       closeStore: () => this.store.close(),
       ...(echo && { echo }),
+      slotInboxes: SlotInboxes,
       guard: new Guard(readPolicy ? [evictionQuestion({ read: readPolicy, onHidden: () => {} })] : [], this.runtime),
     });
     this.protocol = {
