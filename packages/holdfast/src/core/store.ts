@@ -99,6 +99,12 @@ export interface Store {
    */
   clientTimeouts?(): ClientTimeouts | undefined;
 
+  /**
+   * True once the owner has closed the client. Requests then fail for good, although no server has refused them. Absent
+   * if the store cannot tell.
+   */
+  isClosed?(): boolean;
+
   /** Closes what the store opened itself, never what the caller passed in. A second call does nothing. */
   close(): Promise<void>;
 }

@@ -23,7 +23,8 @@ export function echoOn(store: Store, isOwnStore: boolean): Echo {
       return reply.outcome === "sent";
     },
     onDeaf(connection, refusal) {
-      if (!isOwnStore) warnOfDeafInbox(store, connection, refusal);
+      // No message can arrive after the application has closed its client.
+      if (!isOwnStore && !store.isClosed?.()) warnOfDeafInbox(store, connection, refusal);
     },
   };
 }

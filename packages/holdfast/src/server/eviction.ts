@@ -22,8 +22,9 @@ export async function readMemoryPolicy(store: Store, timeoutMs: number): Promise
   return evicting ?? (policies.includes(undefined) ? undefined : policies[0]);
 }
 
-async function policyOf(store: Pick<Store, "run">, timeoutMs: number): Promise<MemoryPolicy | undefined> {
-  const reply = await call({ store, name: serverMemory.name }, serverMemory, {}, {}, timeoutMs).catch(hiddenIfRefused);
+async function policyOf(store: Pick<Store, "run" | "isClosed">, timeoutMs: number): Promise<MemoryPolicy | undefined> {
+  const request = call({ store, name: serverMemory.name }, serverMemory, {}, {}, timeoutMs);
+  const reply = await request.catch((error: unknown) => hiddenIfRefused(error, store));
   if (reply?.outcome !== "shown") return undefined;
   const [policy = ""] = reply.words;
   return { policy, maxmemoryBytes: reply.maxmemory };
@@ -31,10 +32,10 @@ async function policyOf(store: Pick<Store, "run">, timeoutMs: number): Promise<M
 
 /**
  * Some hosted services refuse scripts without keys. They will refuse them at the next acquire too, so the policy counts
- * as hidden.
+ * as hidden. If the application has closed its client, no server has refused anything.
  */
-function hiddenIfRefused(error: unknown): undefined {
-  if (!(error instanceof StoreError) || error.transient || !error.mayHaveRun) throw error;
+function hiddenIfRefused(error: unknown, store: Pick<Store, "isClosed">): undefined {
+  if (!(error instanceof StoreError) || error.transient || !error.mayHaveRun || store.isClosed?.()) throw error;
 }
 
 /** Emits a process warning that tells the operator what to check manually. */

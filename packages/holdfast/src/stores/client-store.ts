@@ -102,7 +102,7 @@ function overShared(client: object, make: ClientParts["inboxes"], hasShards: boo
       (join(channel) as Required<Inboxes>).openShard(channel, onMessage, timeoutMs);
     return {
       open: async (channel, onMessage, timeoutMs) => join(channel).open(channel, onMessage, timeoutMs),
-      ...(hasShards ? { openShard } : {}),
+      ...(hasShards && { openShard }),
       async close() {
         isClosed = true;
         await sharedInboxes.leave(client, user)?.close();
@@ -177,15 +177,16 @@ export function clientStore({
 
   return {
     kind,
-    ...(server === undefined ? {} : { server }),
-    ...(clientTimeouts === undefined ? {} : { clientTimeouts }),
+    ...(server && { server }),
+    ...(clientTimeouts && { clientTimeouts }),
     run: runner.run,
     releasesNatively: runner.releasesNatively,
     confirmsGrants: replicas !== undefined,
     lineageKey: (key) => guard?.markerOf(key),
     memory: guard?.memory,
+    isClosed: client.isClosed,
     inbox: (channel, onMessage, timeoutMs) => hub.open(channel, onMessage, timeoutMs),
-    ...(openShard === undefined ? {} : { shardInbox: openShard }),
+    ...(openShard && { shardInbox: openShard }),
     onReconnect(listener) {
       // The listener is wrapped in a new function, because it may be registered twice.
       const own = (connection: "commands" | "inbox"): void => listener(connection);

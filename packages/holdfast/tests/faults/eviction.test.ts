@@ -117,3 +117,17 @@ test("if the server hides its policy, Holdfast warns once and grants locks", asy
     redis.disconnect();
   }
 });
+
+test.each([ioredis, nodeRedis, glide])(
+  "on $name, closing the client during the first acquire causes no warning",
+  async (library) => {
+    const { options, disconnect } = await library.connect(scene.server.port);
+    const holdfast = createHoldfast(options);
+    const acquiring = holdfast.mutex(scene.name).acquire();
+    disconnect();
+    await expect(acquiring).rejects.toMatchObject({ code: "ERR_LOCK_STORE" });
+    await holdfast.close();
+    await new Promise(setImmediate);
+    expect(warnings).toEqual([]);
+  },
+);
