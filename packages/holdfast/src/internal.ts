@@ -20,7 +20,7 @@ export { inspectionOf } from "./condition/protocol.js";
 export { acquire, type MakeLease, timeoutError } from "./core/acquire.js";
 export { call, type NamedStore } from "./core/call.js";
 export type { Settled } from "./core/closing.js";
-export { quote } from "./core/error-messages.js";
+export { instant, quote } from "./core/error-messages.js";
 export {
   type CommandEvent,
   channels,

@@ -1,5 +1,6 @@
 /** The operations that create a lease: acquire, tryAcquire, run and adopt. All lock kinds with leases share them. */
 
+import type { OverReason } from "./error-messages.js";
 import { AcquireTimeoutError, LeaseLostError, lateGrant, PausedError, StoreError } from "./errors.js";
 import { type PublishedCall, publishAcquire, publishingEnds, publishUngranted } from "./events.js";
 import { Hold, hold } from "./hold.js";
@@ -170,18 +171,11 @@ export async function adopt<Held extends Lease>(
 ): Promise<Held> {
   const { owner, leaseMs, renew, maxHoldMs = Infinity, slots = [] } = exported;
   const token = exported.reservedTo ?? exported.token;
-  const claim = session.newClaim(
-    protocol.name,
-    leaseMs,
-    parseOwner(owner)?.amount ?? 1,
-    parseOwner(owner)?.label ?? "",
-  );
+  const { amount = 1, label = "" } = parseOwner(owner) ?? {};
+  const claim = session.newClaim(protocol.name, leaseMs, amount, label);
   const grant: Grant = { claim, token, slots };
   const { outcome, setAt } = await adoptSurely(session, protocol, owner, grant);
-  if (outcome !== "adopted") {
-    const reason = outcome === "forgotten" ? "server-lost" : "expired";
-    throw new LeaseLostError(protocol.name, { reason, token: exported.token, owner });
-  }
+  if (outcome !== "adopted") throw await adoptError(session, protocol, exported, grant, outcome);
   try {
     // Do not adopt during a close: it has already asked the existing holders to end their work. It would not ask this
     // new holder, and would release its lease while the work still runs.
@@ -193,6 +187,37 @@ export async function adopt<Held extends Lease>(
   // The lease keeps its own token, which may be lower than the last token that its claim reserved.
   const kept = { token: exported.token, setAt, options: { renew, maxHoldMs }, mayStillRun: NOTHING_RUNS };
   return make(new Hold(session, protocol, grant, kept));
+}
+
+/**
+ * Returns the error for a lease that cannot be adopted. Inspects the lock, because the reply does not say whether the
+ * lease was already adopted. Never rejects.
+ */
+async function adoptError(
+  session: Session,
+  protocol: LockProtocol,
+  { owner, token }: ExportedLease,
+  { claim, token: last, slots }: Grant,
+  outcome: NotHeld,
+): Promise<LeaseLostError> {
+  const state = await protocol.inspect(undefined, session.commandTimeoutMs).catch(() => undefined);
+  // An adopter has the same token. A mutex shows the first token of a claim, which may have reserved several.
+  const tokens: unknown[] = [last, slots.length > 0 ? last : last - claim.amount + 1];
+  // A client of another library takes the lock without a token, so the token on record is not its own.
+  const isAdopted = state?.holders.some((held) => tokens.includes(held.token) && parseOwner(held.owner));
+  let reason: OverReason = "server-lost";
+  let why = "the server does not have it under this prefix";
+  if (isAdopted) {
+    reason = "handed-over";
+    why = "it was already adopted and is still held";
+  } else if (outcome !== "forgotten") {
+    reason = "expired";
+    // If the lock could not be inspected, the lease may still be held by an adopter.
+    const ended = `it was ${state ? "" : "adopted, "}released or not renewed in time`;
+    const granted = outcome === "unclaimed" ? "but the lock was not" : "so the lock may have been";
+    why = `${ended}, ${granted} granted to another holder since`;
+  }
+  return new LeaseLostError(protocol.name, { reason, token, owner, why });
 }
 
 /**

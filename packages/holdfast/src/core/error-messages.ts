@@ -76,7 +76,8 @@ export interface Forced {
 /**
  * Why a lease ended before it was released.
  *
- * - `expired`: the lease expired before a renewal was confirmed; another client may hold the lock now
+ * - `expired`: the lease expired before a renewal was confirmed; another client may hold the lock now. From `adopt`, also
+ *   that the lease was released
  * - `force-released`: the lease was force-released
  * - `server-lost`: the server no longer has the lease although it has not expired, because of data loss, a failover, a
  *   DEL by another client, or a forced release whose message did not arrive
@@ -161,13 +162,18 @@ export const OVER: Readonly<Record<OverReason, string>> = {
  */
 export function lostMessage(
   lockName: string,
-  { reason, token, forced }: { reason: OverReason; token: number; forced?: Forced | undefined },
+  {
+    reason,
+    token,
+    forced,
+    why: text = OVER[reason],
+  }: { reason: OverReason; token: number; forced?: Forced | undefined; why?: string | undefined },
 ): string {
   const by = forced?.by === undefined ? "" : ` by ${quote(forced.by)}`;
   const why = forced?.reason === undefined ? "" : `, because ${quote(forced.reason)}`;
   const said = by + why === "" ? "" : ` It was released${by}${why}.`;
   const state = reason === "closing" || reason === "superseded" ? "must end" : "is over";
-  return `The lease on ${quote(lockName)} (token ${token}) ${state}: ${OVER[reason]}.${said}`;
+  return `The lease on ${quote(lockName)} (token ${token}) ${state}: ${text}.${said}`;
 }
 
 /** Message for a paused lock: who paused it and why, when the pause begins and ends, and what the caller may assume. */
@@ -181,7 +187,7 @@ function describePause({ by, label, sinceAtMs, untilAtMs }: Pause): string {
 }
 
 /** Formats a time. If the number, which comes from a stored key, is out of range for a date, returns it as text. */
-function instant(atMs: number): string {
+export function instant(atMs: number): string {
   const date = new Date(atMs);
   return Number.isNaN(date.getTime()) ? String(atMs) : date.toISOString();
 }

@@ -169,6 +169,8 @@ export class LeaseLostError extends LockError {
       readonly token: number;
       readonly owner: string;
       readonly forced?: Forced | undefined;
+      /** The reason in the message; by default, the text for `reason`. */
+      readonly why?: string | undefined;
     },
     note = "",
   ) {

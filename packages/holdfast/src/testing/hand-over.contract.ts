@@ -16,14 +16,33 @@ export function handOverContract(scene: Scene): void {
     expect(adopted.validForMs()).toBeGreaterThan(0);
     expect((await scene.holders())[0]?.label).toBe("import 7");
     expect(await adopted.release()).toBe("released");
-    await expect(scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease)).rejects.toThrow(LeaseLostError);
+    const error = await scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LeaseLostError);
+    const why = "released or not renewed in time, but the lock was not granted to another holder since.";
+    expect(error).toMatchObject({ reason: "expired", message: expect.stringContaining(why) });
   });
 
   test("an exported lease can be adopted only once", async () => {
     const exported = (await scene.lock.acquire()).export();
     const adopted = await scene.rivalHoldfast.adopt(exported);
-    await expect(scene.holdfast.adopt(exported)).rejects.toThrow(LeaseLostError);
+    for (const holdfast of [scene.holdfast, scene.rivalHoldfast]) {
+      const error = await holdfast.adopt(exported).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(LeaseLostError);
+      const message = expect.stringContaining("it was already adopted and is still held.");
+      expect(error).toMatchObject({ reason: "handed-over", message, token: exported.token });
+    }
+    adopted.assertHeld();
     expect(await adopted.release()).toBe("released");
+  });
+
+  test("an exported lease cannot be adopted after the lock was granted to another holder", async () => {
+    const exported = (await scene.lock.acquire()).export();
+    await (await scene.rivalHoldfast.adopt(exported)).release();
+    const next = await scene.rival.acquire();
+    const error = await scene.holdfast.adopt(exported).catch((reason: unknown) => reason);
+    const message = expect.stringContaining("so the lock may have been granted to another holder since.");
+    expect(error).toMatchObject({ name: "LeaseLostError", reason: "expired", message });
+    expect(await next.release()).toBe("released");
   });
 }
 

@@ -247,6 +247,9 @@ export function cohortHandOverContract(scene: Scene): void {
     const adopted = await scene.rivalHoldfast.adopt(exported as ReturnType<Lease["export"]>);
     expect(adopted.token).toBe(second.token);
     await adopted.extend(LONG_MS);
+    await expect(scene.holdfast.adopt(exported as ReturnType<Lease["export"]>)).rejects.toMatchObject({
+      reason: "handed-over",
+    });
     expect(await adopted.release()).toBe("released");
     const third = await waiting[2];
     expect(third?.token).toBeGreaterThan(adopted.token);

@@ -176,6 +176,9 @@ export function readWriteLockContract(subject: StoreUnderTest): void {
     const wire = JSON.stringify(lease.export());
     const adopted = (await scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease)) as ReadWriteLease;
     expect([adopted.mode, adopted.token]).toEqual(["read", lease.token]);
+    await expect(scene.holdfast.adopt(JSON.parse(wire) as ExportedLease)).rejects.toMatchObject({
+      reason: "handed-over",
+    });
     const reader = await first().read.acquire({ waitMs: 0 });
     expect(await adopted.tryUpgrade()).toBeNull();
     await reader.release();

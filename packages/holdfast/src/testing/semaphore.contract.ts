@@ -224,6 +224,9 @@ export function semaphoreContract(subject: StoreUnderTest): void {
     const lease = await first().acquire({ permits: 2 });
     const wire = JSON.stringify(lease.export());
     const adopted = (await scene.rivalHoldfast.adopt(JSON.parse(wire) as ExportedLease)) as SemaphoreLease;
+    await expect(scene.holdfast.adopt(JSON.parse(wire) as ExportedLease)).rejects.toMatchObject({
+      reason: "handed-over",
+    });
     const { permits, slots, token } = adopted;
     expect({ permits, slots, token }).toEqual({ permits: 2, slots: [1, 2], token: lease.token });
     expect(await first().tryAcquire({ permits: 3 })).toBeNull();

@@ -123,6 +123,42 @@ describe("an adoption", () => {
     expect(error).toMatchObject({ reason, token: 7, owner: "a/1/5000/32/import" });
   });
 
+  test.each([
+    ["an adopter", "b/2/5000/32/import", 7, "handed-over", "it was already adopted and is still held."],
+    ["a later holder", "b/2/5000/1", 39, "expired", "it was released or not renewed in time, so the lock may"],
+    [
+      "a client of another library",
+      "worker-3",
+      7,
+      "expired",
+      "it was released or not renewed in time, so the lock may",
+    ],
+  ])("of a lock that is held by %s names the reason", async (_, owner, token, reason, why) => {
+    world.answers.adopt = async () => "claimed";
+    world.answers.inspect = async () => ({ ...NOBODY, holders: [{ owner, token, leaseLeftMs: 400 }] });
+    await expect(adopting()).rejects.toMatchObject({ reason, message: expect.stringContaining(why) });
+  });
+
+  test("does not guess the reason if the lock cannot be inspected", async () => {
+    world.answers.adopt = async () => "claimed";
+    world.answers.inspect = () => Promise.reject(lost());
+    const message = expect.stringContaining("it was adopted, released or not renewed in time, so the lock may");
+    await expect(adopting()).rejects.toMatchObject({ reason: "expired", message });
+  });
+
+  test("continues with the time that was left of maxHoldMs at the export", async () => {
+    const exporting = world.lock.acquire({ leaseMs: 60_000, maxHoldMs: 1_000 });
+    await world.runtime.advance(400);
+    const exported = (await exporting).export();
+    expect(exported.maxHoldMs).toBe(600);
+    await world.runtime.advance(5_000);
+    const lease = await adopt(world.session, world.protocol, exported, (hold) => new Lease(hold));
+    await world.runtime.advance(590);
+    expect(lease.signal.aborted).toBe(false);
+    await world.runtime.advance(20);
+    expect(lease.signal.reason).toMatchObject({ reason: "max-hold" });
+  });
+
   test("without a reply is retried once with the same claim, then undone by a leave request", async () => {
     world.answers.adopt = () => Promise.reject(lost());
     await expect(adopting()).rejects.toBeInstanceOf(StoreError);
