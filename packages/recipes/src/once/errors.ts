@@ -1,6 +1,6 @@
 /** The errors of `once`. */
 import { type Holder, LockError } from "holdfast";
-import { quote } from "holdfast/internal";
+import { instant, quote } from "holdfast/internal";
 import type { KeptFailure } from "../failure.js";
 import { partsOf } from "../names.js";
 import { WorkLostError } from "../under-lock.js";
@@ -38,7 +38,7 @@ export class OnceRunningError extends LockError {
       holder === undefined
         ? ""
         : ` in ${holder.host === undefined ? holder.owner : `pid ${holder.pid} on ${holder.host}`}`;
-    const since = holder?.sinceAtMs === undefined ? "" : ` (started at ${new Date(holder.sinceAtMs).toISOString()})`;
+    const since = holder?.sinceAtMs === undefined ? "" : ` (started at ${instant(holder.sinceAtMs)})`;
     const waited = waitMs === 0 ? "" : ` after a wait of ${waitMs} ms`;
     super(key, `${called(key)} is still running${who}${since}${waited}. Nothing ran here, so calling again is safe.`, {
       cause,
@@ -56,7 +56,7 @@ export class OnceMismatchError extends LockError {
   readonly state: string;
 
   constructor(key: string, facts: { readonly state: string; readonly sinceMs: number }) {
-    const since = new Date(facts.sinceMs).toISOString();
+    const since = instant(facts.sinceMs);
     super(
       key,
       `${called(key)} was started at ${since} with a different fingerprint, and is ${STATES[facts.state] ?? facts.state}; this call did not run the work. Use a new key for a different request.`,
@@ -79,13 +79,12 @@ export class OnceBlockedError extends LockError {
 
   constructor(key: string, facts: { readonly attempt: number; readonly blockedMs: number; readonly reason: string }) {
     const { attempt, blockedMs, reason } = facts;
-    const blockedAt = new Date(blockedMs);
     super(
       key,
-      `${called(key)} has been blocked since ${blockedAt.toISOString()}, because the outcome of attempt ${attempt} is unknown (${quote(reason)}); this call did not run the work. Find out whether attempt ${attempt} took effect, then call resolveOnce.`,
+      `${called(key)} has been blocked since ${instant(blockedMs)}, because the outcome of attempt ${attempt} is unknown (${quote(reason)}); this call did not run the work. Find out whether attempt ${attempt} took effect, then call resolveOnce.`,
     );
     this.attempt = attempt;
-    this.blockedAt = blockedAt;
+    this.blockedAt = new Date(blockedMs);
     this.reason = reason;
   }
 }
@@ -118,7 +117,7 @@ export class OnceUnavailableError extends LockError {
   readonly code = "ERR_LOCK_ONCE_UNAVAILABLE";
 
   constructor(key: string, facts: { readonly firstMs: number }) {
-    const first = new Date(facts.firstMs).toISOString();
+    const first = instant(facts.firstMs);
     super(
       key,
       `${called(key)} is done (first attempt at ${first}), but its result was not kept, because it was too large or could not be encoded. The work did not run again.`,
