@@ -5,12 +5,16 @@ import type { Store } from "../../src/core/store.js";
 import { mutexAcquire } from "../../src/generated/scripts.js";
 import { StoreError } from "../../src/index.js";
 import { storeFor } from "../../src/stores/detect.js";
-import { BRIEF_LEASE_MS, LONG_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
+import { LONG_MS, SHORT_MS, SOON_MS, sleep, until } from "../../src/testing/delays.js";
 import { ioredis, nodeRedis, useFaultScene } from "./scene.js";
 
 const scene = useFaultScene();
 
-const LEASE_MS = 2 * BRIEF_LEASE_MS;
+/** A lease that a test lets expire, long enough that the requests in between are answered before its end. */
+const LEASE_MS = SOON_MS;
+
+/** A lease that does not expire while a waiter waits for `LONG_MS`. */
+const ENDLESS_MS = 10 * LONG_MS;
 
 /** Matches the acquire request of this test's lock, and copies its words to `copy`. */
 function acquireOf(copy: string[] = []): (words: readonly string[]) => boolean {
@@ -43,18 +47,15 @@ test.each([ioredis, nodeRedis])(
 test("a request that arrives after its caller has given up is undone", async () => {
   const { name, keys, server } = scene;
   const proxy = await scene.proxy();
-  const [slow, other] = [
-    await scene.client(ioredis, { commandTimeoutMs: BRIEF_LEASE_MS }, proxy.port),
-    await scene.client(ioredis),
-  ];
+  const [slow, other] = [await scene.client(ioredis, {}, proxy.port), await scene.client(ioredis)];
   await slow.mutex(`warm:${name}`).run(() => {});
   const { reached, release } = proxy.hold(acquireOf());
-  const attempt = slow.mutex(name).tryAcquire({ leaseMs: LONG_MS });
+  const attempt = slow.mutex(name).tryAcquire({ leaseMs: ENDLESS_MS });
   await reached;
   await expect(attempt).rejects.toMatchObject({ code: "ERR_LOCK_STORE", mayHaveRun: true });
   release();
   // Long before that late lease would expire.
-  const lease = await other.mutex(name).acquire({ waitMs: SOON_MS });
+  const lease = await other.mutex(name).acquire({ waitMs: LONG_MS });
   expect(proxy.counts.held).toBe(1);
   expect(await lease.release()).toBe("released");
   await until(async () => (await server.command("EXISTS", keys.lock, keys.queue)) === 0, "nothing to be left");
@@ -102,14 +103,14 @@ test("a lost lease is reported as lost even if a late copy of its request acquir
   await first.mutex(`warm:${name}`).run(() => {});
   const copy: string[] = [];
   const struck = proxy.duplicate(acquireOf(copy));
-  const lease = await first.mutex(name).acquire({ leaseMs: BRIEF_LEASE_MS, renew: false });
+  const lease = await first.mutex(name).acquire({ leaseMs: LEASE_MS, renew: false });
   await struck;
   const between = await second.mutex(name).acquire({ waitMs: LONG_MS });
   await between.release();
   expect(Number(await server.command(...copy))).toBeGreaterThan(between.token);
   expect(await scene.holder()).toBe(lease.owner);
   await expect(lease.release()).rejects.toMatchObject({ code: "ERR_LOCK_LEASE_LOST" });
-  const next = await second.mutex(name).acquire({ waitMs: BRIEF_LEASE_MS + SOON_MS });
+  const next = await second.mutex(name).acquire({ waitMs: LEASE_MS + LONG_MS });
   expect(await next.release()).toBe("released");
 });
 
@@ -149,7 +150,8 @@ test("a waiter that times out while its grant is on the way passes the lock on i
   const waiter = await scene.client(ioredis, { subscriber: () => new Redis({ port: proxy.port }) });
   const [holder, other] = [await scene.client(ioredis), await scene.client(ioredis)];
   const lease = await holder.mutex(name).acquire({ leaseMs: LONG_MS });
-  const waiting = waiter.mutex(name).acquire({ waitMs: SOON_MS / 2, leaseMs: LONG_MS });
+  // Shorter than the interval of 3 s after which the waiter asks the server, and would find its grant.
+  const waiting = waiter.mutex(name).acquire({ waitMs: SOON_MS, leaseMs: LONG_MS });
   const refused = expect(waiting).rejects.toMatchObject({ code: "ERR_LOCK_ACQUIRE_TIMEOUT" });
   await scene.queued(1);
   const behind = other.mutex(name).acquire({ waitMs: LONG_MS });
@@ -166,7 +168,7 @@ test("a waiter that times out while its grant is on the way passes the lock on i
 
 test.each([
   { how: "while its caller waits for the reply", timeoutMs: LONG_MS },
-  { how: "long after its caller has given up", timeoutMs: BRIEF_LEASE_MS / 3 },
+  { how: "long after its caller has given up", timeoutMs: 2 * SHORT_MS },
 ])(
   "a request that arrives after its claim was granted and released, $how, leaves nothing behind",
   async ({ timeoutMs }) => {
@@ -196,8 +198,8 @@ test.each([
       name: "several connections",
       connect: async () => ({ options: { store: { ...store, run } }, disconnect: () => store.close() }),
     });
-    const lease = await holder.mutex(name).acquire({ leaseMs: 2 * LEASE_MS });
-    const waiting = waiter.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: LONG_MS });
+    const lease = await holder.mutex(name).acquire({ leaseMs: LEASE_MS });
+    const waiting = waiter.mutex(name).acquire({ waitMs: LONG_MS, leaseMs: ENDLESS_MS });
     await scene.queued(1);
     await until(() => questions >= 3, "the re-check at the end of the lease that it was told of");
     expect(await lease.release()).toBe("released");
@@ -207,7 +209,7 @@ test.each([
     await overtaken;
 
     // Long before the lease that the late request would begin expires.
-    const again = await holder.mutex(name).acquire({ waitMs: SOON_MS });
+    const again = await holder.mutex(name).acquire({ waitMs: LONG_MS });
     await again.release();
     await until(async () => (await server.command("EXISTS", keys.lock, keys.queue)) === 0, "nothing to be left");
   },
