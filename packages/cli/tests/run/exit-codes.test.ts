@@ -128,7 +128,8 @@ describe("run exits with", () => {
   });
 
   it("75 if the lock is held, and names the holder", async () => {
-    const lease = await locks.mutex("busy").acquire({ label: "release 4.2" });
+    // Ten days and half an hour, so that the time left is shown as 10d even after a long pause.
+    const lease = await locks.mutex("busy").acquire({ label: "release 4.2", leaseMs: 865_800_000 });
     const [once, waited, mapped, cron] = await Promise.all([
       holdfast(["run", "busy", "-n", "--", "true"], env),
       inVain(
@@ -142,7 +143,7 @@ describe("run exits with", () => {
     expect(once.code).toBe(75);
     expect(once.stderr).toMatch(
       new RegExp(
-        `^holdfast: busy is held by \\S+/${process.pid} \\(api\\) for \\S+, lease left 2\\ds, token ${lease.token}: "release 4.2"\n$`,
+        `^holdfast: busy is held by \\S+/${process.pid} \\(api\\) for \\S+, lease left 10d, token ${lease.token}: "release 4.2"\n$`,
       ),
     );
     expect([waited.code, waited.events.at(-1)]).toMatchObject([
@@ -220,8 +221,8 @@ describe("run exits with", () => {
       "run",
       "max",
       "--max-hold",
-      // Longer than a shell needs to react to TERM.
-      "2s",
+      // Longer than a shell needs to start and to set its trap on a busy machine.
+      "6s",
       "--json",
       "-c",
       "trap 'exit 0' TERM; while :; do sleep 0.05; done",
