@@ -2,7 +2,7 @@
 import { type Deadlock, type DeadlockClaim, type FoundDeadlocks, findDeadlocks } from "holdfast/admin";
 import type { DeadlockClaimView, DeadlockView } from "./api.js";
 import type { StoreLink } from "./store-link.js";
-import { addressesOf } from "./text.js";
+import { serversOf } from "./text.js";
 import { publicOwner, type Redaction } from "./views.js";
 
 /** The search reads all locks, so it may run less often than pages request it. */
@@ -50,7 +50,7 @@ export function deadlockView({ members, sinceAtMs }: Deadlock, redact: Redaction
     ...{ owner: publicOwner(claim.owner, redact), token: null, sinceAtMs: claim.sinceAtMs ?? null },
     label: redact.has("label") ? null : (claim.label ?? null),
     needsTopology: claim.needsTopology ?? null,
-    onServers: addressesOf(claim),
+    onServers: serversOf(claim),
   });
   return {
     sinceAtMs: sinceAtMs ?? null,

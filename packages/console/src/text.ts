@@ -47,6 +47,13 @@ export function addressesOf({ server, perServer = [] }: Pick<LockEntry, "server"
   return [server, ...perServer.map((lock) => lock.server)].flatMap((one) => one?.address ?? []);
 }
 
+/** Like `addressesOf`, with the number of the server in `createHoldfast` if its address is unknown: `server 1`. */
+export function serversOf({ server, perServer = [] }: Pick<LockEntry, "server" | "perServer">): readonly string[] {
+  return [server, ...perServer.map((lock) => lock.server)].flatMap((one) =>
+    one === undefined ? [] : (one.address ?? `server ${one.index}`),
+  );
+}
+
 /** Why a lock cannot be read, and how to free its name; undefined if it can be read. */
 export function unreadableSentence({ unreadable }: Pick<LockEntry, "unreadable">): string | undefined {
   if (unreadable === undefined) return undefined;

@@ -6,7 +6,7 @@
  */
 import type { EntryHolder, EntryWaiter, LockEntry } from "holdfast/admin";
 import type { HolderView, LeaderView, LockRow, PauseView, PermitsView, Samples, WaiterView } from "./api.js";
-import { addressesOf } from "./text.js";
+import { serversOf } from "./text.js";
 
 /** The fields that `--redact` hides. */
 export type Redaction = ReadonlySet<"label" | "value">;
@@ -59,7 +59,7 @@ export function rowOf(
     label: pause?.reason ?? (context.redact.has("label") ? null : (entry.label ?? null)),
     pause,
     needsTopology: entry.needsTopology ?? null,
-    onServers: addressesOf(entry),
+    onServers: serversOf(entry),
     waiterSamples,
   };
 }

@@ -262,6 +262,9 @@ describe("a lock that needs another topology", () => {
     const perServer = [entry({ server }), entry({ server: other })];
     expect(row({ needsTopology, perServer }).onServers).toEqual(["10.0.0.0:6379", "10.0.0.1:6379"]);
     expect(row({}).onServers).toEqual([]);
+    // Some client libraries do not tell the address of their server.
+    const unnamed = [entry({ server }), entry({ server: { index: 2, address: undefined } })];
+    expect(row({ needsTopology, perServer: unnamed }).onServers).toEqual(["10.0.0.0:6379", "server 2"]);
     const claim = { kind: "mutex", name: "a", key: undefined, owner: "o", label: undefined, sinceAtMs: 1 } as const;
     const who = { clientId: "c", host: "h", pid: 1, clientName: undefined };
     const holds = { ...claim, needsTopology, server, token: 1, leaseLeftMs: 1 } as const;

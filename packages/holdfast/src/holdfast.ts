@@ -108,7 +108,8 @@ export interface Holdfast {
    * Takes over a lease that this or another process exported with `lease.export()`.
    *
    * @throws LeaseLostError  the lease was already adopted and is still held (`handed-over`), has ended (`expired`), or is
-   *                         not on the server, for example because it was exported with another prefix (`server-lost`)
+   *                         not on the server, for example because it was exported with another prefix or ended more
+   *                         than 10 minutes ago (`server-lost`)
    * @throws StoreError      outcome unknown; if the lease was adopted, it is released in the background, or expires
    * @throws TypeError, RangeError  the argument is not a result of `lease.export()`
    */

@@ -239,15 +239,16 @@ test("an empty or foreign client record is skipped", async () => {
 test("clients whose records name protocols that cannot work together are reported", async () => {
   const redis = new Redis(healthy.port);
   try {
-    const records = { one: { version: "1.2.0", protocol: 1 }, two: { version: "2.0.0", protocol: 2, name: "new\n" } };
+    // Not protocol 1, which the clients of other tests use.
+    const records = { two: { version: "2.0.0", protocol: 2 }, three: { version: "3.0.0", protocol: 3, name: "new\n" } };
     for (const [id, record] of Object.entries(records))
       await redis.hset(`hf:client:${id}`, { host: "h", pid: 1, ...record });
-    await redis.hset("hf:client:foreign", { protocol: 3 });
+    await redis.hset("hf:client:foreign", { protocol: 4 });
     const told = said(await examined([at(healthy.port)], ["protocols"]), "protocols");
     expect(told).toMatch(
-      /protocol 1: .*pid 1 on h \(version 1\.2\.0\).*; protocol 2: new.*, pid 1 on h \(version 2\.0\.0\)/s,
+      /protocol 2: pid 1 on h \(version 2\.0\.0\); protocol 3: new.*, pid 1 on h \(version 3\.0\.0\)/s,
     );
-    expect(told).not.toContain("protocol 3");
+    expect(told).not.toContain("protocol 4");
     for (const id of [...Object.keys(records), "foreign"]) await redis.del(`hf:client:${id}`);
   } finally {
     redis.disconnect();

@@ -111,7 +111,7 @@ export interface LockRow {
    * this console can see them, and can be changed only from a console with the right servers.
    */
   readonly needsTopology: "redlock" | "single-server" | null;
-  /** For `single-server`: the known addresses of the servers that have a lock of this name. Empty for other locks. */
+  /** For `single-server`: the servers that have a lock of this name, each as an address or `server 1`. Otherwise empty. */
   readonly onServers: readonly string[];
   /** Contention, see `Samples`; empty if there were no waiters in the last 5 minutes. */
   readonly waiterSamples: Samples;

@@ -212,10 +212,9 @@ async function adoptError(
     why = "it was already adopted and is still held";
   } else if (outcome !== "forgotten") {
     reason = "expired";
-    // If the lock could not be inspected, the lease may still be held by an adopter.
-    const ended = `it was ${state ? "" : "adopted, "}released or not renewed in time`;
+    // An adopter that upgraded a read lease has a later token, which looks like a grant to another holder.
     const granted = outcome === "unclaimed" ? "but the lock was not" : "so the lock may have been";
-    why = `${ended}, ${granted} granted to another holder since`;
+    why = `it was adopted, released or not renewed in time, ${granted} granted to another holder since`;
   }
   return new LeaseLostError(protocol.name, { reason, token, owner, why });
 }

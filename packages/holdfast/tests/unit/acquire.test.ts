@@ -125,13 +125,13 @@ describe("an adoption", () => {
 
   test.each([
     ["an adopter", "b/2/5000/32/import", 7, "handed-over", "it was already adopted and is still held."],
-    ["a later holder", "b/2/5000/1", 39, "expired", "it was released or not renewed in time, so the lock may"],
+    ["a later holder", "b/2/5000/1", 39, "expired", "it was adopted, released or not renewed in time, so the lock may"],
     [
       "a client of another library",
       "worker-3",
       7,
       "expired",
-      "it was released or not renewed in time, so the lock may",
+      "it was adopted, released or not renewed in time, so the lock may",
     ],
   ])("of a lock that is held by %s names the reason", async (_, owner, token, reason, why) => {
     world.answers.adopt = async () => "claimed";
