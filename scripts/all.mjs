@@ -71,7 +71,7 @@ function tell(command, { code, text, tookMs }) {
  *
  * @param {readonly string[]} command
  * @param {boolean} isShown  whether to print its output as it arrives
- * @returns {Promise<{ code: number, text: string, tookMs: number }>}  its standard output; standard error is printed at once
+ * @returns {Promise<{ code: number, text: string, tookMs: number }>}  the text is its standard output; standard error is always printed as it arrives
  */
 function run([script, ...args], isShown) {
   return new Promise((resolve) => {

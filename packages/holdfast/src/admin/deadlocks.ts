@@ -131,22 +131,19 @@ export async function findDeadlocks(holdfast: Holdfast, options: DeadlockOptions
   };
 }
 
-/** Returns the locks with those of different servers apart, although they share a kind and a name. */
+/**
+ * Returns the locks with those of different servers apart, although they share a kind and a name. A client with such
+ * locks uses one server, so its locks need not be told apart further.
+ */
 function apart(locks: readonly LockEntry[]): readonly LockEntry[] {
   return locks.flatMap((lock) => lock.perServer ?? [lock]);
-}
-
-/** Returns a string that identifies a lock among all locks of all servers. */
-function placeIdOf(lock: LockEntry): string {
-  return `${lock.server?.index ?? ""} ${idOf(lock)}`;
 }
 
 /** Returns the second list with only the holds and waits that are also in the first. */
 function inBoth(before: readonly LockEntry[], after: readonly LockEntry[]): readonly LockEntry[] {
   const known = new Set<string>();
-  const holdOf = (lock: LockEntry, { owner, token }: EntryHolder): string =>
-    `${placeIdOf(lock)} held ${owner} ${token}`;
-  const waitOf = (lock: LockEntry, { owner }: EntryWaiter): string => `${placeIdOf(lock)} awaited ${owner}`;
+  const holdOf = (lock: LockEntry, { owner, token }: EntryHolder): string => `${idOf(lock)} held ${owner} ${token}`;
+  const waitOf = (lock: LockEntry, { owner }: EntryWaiter): string => `${idOf(lock)} awaited ${owner}`;
   for (const lock of before) {
     for (const holder of lock.holders) known.add(holdOf(lock, holder));
     for (const waiter of lock.waiters) known.add(waitOf(lock, waiter));
@@ -249,7 +246,7 @@ function nextOf({ clientId, holder }: Blocker, held: LockEntry, byClient: ByClie
   const { sinceAtMs } = holder;
   return (byClient.get(clientId) ?? []).filter(({ lock, waiter }) => {
     // Ignore waits for the same lock, because they are contention within a client.
-    if (placeIdOf(held) === placeIdOf(lock)) return false;
+    if (idOf(held) === idOf(lock)) return false;
     return sinceAtMs === undefined || waiter.sinceAtMs === undefined || sinceAtMs <= waiter.sinceAtMs;
   });
 }

@@ -25,7 +25,10 @@ export interface Place extends Internals {
 export interface Identities extends RecordReader {
   /** Returns whether an owner's client has no readable record, or has not written one for a minute. Never rejects. */
   isSilent(owner: string): Promise<boolean>;
-  /** Returns the time at which an owner's client last wrote its record; undefined if the client is alive or unknown. */
+  /**
+   * Returns the time at which an owner's client last wrote its record; undefined if the client is alive or unknown.
+   * Never rejects.
+   */
   goneSinceAtMs(owner: string): Promise<number | undefined>;
 }
 
