@@ -20,16 +20,23 @@ export async function reportMissing(
 ): Promise<void> {
   if (!isComplete) notify(streams, common, `stopped after 100,000 locks, so the list is incomplete${narrower}`);
   if (unreachable === 0) return;
-  const silent = await silentAmong(nodes());
+  const text = missingText(unreachable, await silentAmong(nodes()));
+  if (text !== undefined) notify(streams, common, text);
+}
+
+/** Says how many servers did not reply. @param silent  their addresses, as far as known */
+export function missingText(unreachable: number, silent: readonly string[] = []): string | undefined {
+  if (unreachable === 0) return undefined;
   const which = silent.length === 0 ? "" : ` (${silent.join(", ")})`;
   const [servers, their] = unreachable === 1 ? ["1 server", "its"] : [`${unreachable} servers`, "their"];
-  notify(streams, common, `${servers} did not reply${which}: ${their} locks are missing from the list`);
+  return `${servers} did not reply${which}: ${their} locks are missing from the list`;
 }
 
 /** Pings each server to find the silent ones, because a list only counts them. Takes at most `--command-timeout`. */
 async function silentAmong(nodes: ReturnType<Connection["nodes"]>): Promise<string[]> {
   const asked = await Promise.allSettled(nodes.map((node) => node.ping()));
-  return nodes.flatMap(({ options: { host, port } }, i) =>
-    asked[i]?.status === "rejected" ? [`${host}:${port}`] : [],
-  );
+  return nodes.flatMap(({ options: { host = "", port } }, i) => {
+    if (asked[i]?.status !== "rejected") return [];
+    return [host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`];
+  });
 }

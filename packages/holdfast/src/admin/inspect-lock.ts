@@ -117,7 +117,8 @@ function marked({ entry, hasFirstKey }: Inspected, { servers, stores }: Place, s
 function addressOf(store: Store): string | undefined {
   const server = serverOf(store);
   if (server === undefined) return undefined;
-  return server.port === undefined ? server.host : `${server.host}:${server.port}`;
+  if (server.port === undefined) return server.host;
+  return server.host.includes(":") ? `[${server.host}]:${server.port}` : `${server.host}:${server.port}`;
 }
 
 /**

@@ -78,7 +78,8 @@ export class KeyScan {
     const each = Math.max(10, Math.ceil(want / Math.max(1, openOf(cursors, stores.length))));
     const answers = await Promise.all(stores.map((store, index) => this.#ask(store, index, cursors, each)));
     const [failed] = answers.filter(({ failure }) => failure !== undefined);
-    const isLost = ({ index, failure }: Answered): boolean => failure !== undefined || cursors.has(silentId(index));
+    const isLost = ({ index, failure, replies }: Answered): boolean =>
+      failure !== undefined || (cursors.has(silentId(index)) && replies.length === 0);
     // The caller can ask for the same page again. A server that was read completely is not asked, so it may be lost too,
     // but its keys are listed.
     if (failed !== undefined && answers.every(isLost)) throw failed.failure;
@@ -87,6 +88,7 @@ export class KeyScan {
     let silent = 0;
     for (const { index, start, replies, failure } of answers) {
       let masters = 1;
+      const isCounted = cursors.has(silentId(index));
       const heard = new Set<string>();
       for (const reply of replies) {
         if (reply.outcome === "over") continue;
@@ -101,13 +103,26 @@ export class KeyScan {
       for (const [id, cursor] of known) {
         if (cursor === "end" || heard.has(id)) continue;
         next.set(id, "end");
-        silent += 1;
+        if (!isCounted) silent += 1;
       }
       if (known.length === 0) silent += failure !== undefined ? 1 : Math.max(0, masters - replies.length);
       if (failure !== undefined) next.set(silentId(index), "end");
     }
     const isOver = [...next.values()].every((cursor) => cursor === "end");
     return { rests: [...rests], progress: { cursors: next, unreachable: unreachable + silent, isOver } };
+  }
+
+  /** Returns the position with the servers that were lost while the locks of the page were inspected. */
+  withLost(progress: Progress): Progress {
+    const { stores, lost } = this.#place;
+    const cursors = new Map(progress.cursors);
+    let { unreachable } = progress;
+    for (const [index, store] of stores.entries()) {
+      if (lost?.has(store) !== true || cursors.has(silentId(index))) continue;
+      cursors.set(silentId(index), "end");
+      unreachable += 1;
+    }
+    return { ...progress, cursors, unreachable };
   }
 
   async #ask(store: Store, index: number, cursors: Progress["cursors"], want: number): Promise<Answered> {
@@ -163,7 +178,7 @@ async function onEach(
   );
 }
 
-/** The id under which a cursor remembers that an independent server was lost. */
+/** The id under which a cursor remembers that an independent server was lost, so that it is counted only once. */
 function silentId(index: number): string {
   return `${index}.silent`;
 }

@@ -95,7 +95,7 @@ export async function survey(holdfast: Holdfast, options: SurveyOptions = {}): P
   const place = { ...placeOf(holdfast), lost: new Set<Store>() };
   const scan = new KeyScan(place, wantedOf(wish));
   const { locks, progress } = await page(place, wish, scan, identitiesOf(place), readCursor(options.cursor));
-  return { locks, nextCursor: cursorText(progress), unreachable: Math.max(progress.unreachable, place.lost.size) };
+  return { locks, nextCursor: cursorText(progress), unreachable: progress.unreachable };
 }
 
 /**
@@ -125,8 +125,7 @@ export async function surveyAll(
       found.set(idOf(lock), before === undefined ? lock : withConditions(lock, before.conditions));
     }
   }
-  const unreachable = Math.max(progress.unreachable, place.lost.size);
-  return { locks: [...found.values()], isComplete: progress.isOver, unreachable };
+  return { locks: [...found.values()], isComplete: progress.isOver, unreachable: progress.unreachable };
 }
 
 /** A lock, and which of its keys are on a page. */
@@ -155,7 +154,7 @@ async function page(
       found.set(idOf(lock), before === undefined ? lock : withConditions(lock, before.conditions));
     }
   }
-  return { locks: [...found.values()], progress };
+  return { locks: [...found.values()], progress: scan.withLost(progress) };
 }
 
 function candidatesOf(rests: readonly string[], { glob, kinds }: Wish): Candidate[] {

@@ -143,3 +143,49 @@ test("a list ends without the servers that are lost after another was read compl
   for (const store of lost) store.fateOf = () => "reply lost";
   expect(await rest(first.nextCursor)).toEqual({ names: [], unreachable: 2 });
 });
+
+test("a server that is lost only while the locks of a page are inspected is counted on all later pages, once", async () => {
+  const all = await Promise.all([fill(0, 100), fill(1, 100)]);
+  const [first] = stores;
+  first.fateOf = ({ name }) => (FINDS_KEYS.test(name) ? "answered" : "reply lost");
+  const cut = await survey(quorum, { limit: LIMIT });
+  expect(cut.unreachable).toBe(1);
+  const lost = all[0].length - cut.locks.filter(({ name }) => name.startsWith("0:")).length;
+  expect(lost).toBeGreaterThan(0);
+  first.fateOf = () => "answered";
+  const back = await survey(quorum, { limit: LIMIT, cursor: cut.nextCursor });
+  // The server replies again, so its further locks are listed, but those of the page before are missing.
+  expect(back.locks.filter(({ name }) => name.startsWith("0:")).length).toBeGreaterThan(0);
+  expect(back.unreachable).toBe(1);
+  first.fateOf = () => "reply lost";
+  const again = await survey(quorum, { limit: LIMIT, cursor: back.nextCursor });
+  expect(again.unreachable).toBe(1);
+  const { names, unreachable } = await rest(again.nextCursor);
+  expect(unreachable).toBe(1);
+  const found = new Set([cut, back, again].flatMap(({ locks }) => locks.map(({ name }) => name)).concat(names));
+  expect([...found].filter((name) => name.startsWith("1:"))).toHaveLength(100);
+});
+
+test("a page does not reject if a server replies that was counted as unreachable before", async () => {
+  await Promise.all([fill(0, 100), fill(1, 100), fill(2, 100)]);
+  const [first, ...others] = stores;
+  first.fateOf = ({ name }) => (FINDS_KEYS.test(name) ? "answered" : "reply lost");
+  const cut = await survey(quorum, { limit: LIMIT });
+  first.fateOf = () => "answered";
+  for (const store of others) store.fateOf = () => "reply lost";
+  const page = await survey(quorum, { limit: LIMIT, cursor: cut.nextCursor });
+  expect(page.locks.length).toBeGreaterThan(0);
+  expect(page.unreachable).toBe(3);
+});
+
+test("an IPv6 address of a server is in brackets, so that the port can be told from it", async () => {
+  const hosts = ["::1", "10.0.0.7", "/run/redis.sock"];
+  for (const [i, host] of hosts.entries()) {
+    const server = host.startsWith("/") ? { host, port: undefined } : { host, port: 6379 };
+    Object.assign(stores[i] as WatchedStore, { server: () => server });
+  }
+  await Promise.all([fill(0, 1), fill(1, 1), fill(2, 1)]);
+  const { locks } = await surveyAll(quorum);
+  const addresses = locks.map(({ server }) => server?.address).toSorted();
+  expect(addresses).toEqual(["/run/redis.sock", "10.0.0.7:6379", "[::1]:6379"]);
+});
