@@ -30,7 +30,7 @@ waits, but has no record.
 PROTOCOL is shown if clients use different versions of the protocol. Clients
 of incompatible versions do not share locks: see holdfast doctor.
 
-Exit code 0. --json: {"v":1,"clients":[…]}.`;
+Exit code 0. --json: {"v":1,"clients":[…],"unreachable":0}.`;
 
 interface Row {
   readonly client: ClientEntry;
@@ -90,7 +90,8 @@ export const clientsVerb: Verb = {
       const atMs = await serverNowMs(connection);
       await reportMissing(call, connection, extent);
       const shown = isGiven(values, "gone") ? all.filter(isGone) : all;
-      if (common.isJson) streams.stdout.write(jsonLine({ clients: shown.map(clientJson) }));
+      if (common.isJson)
+        streams.stdout.write(jsonLine({ clients: shown.map(clientJson), unreachable: extent.unreachable }));
       else {
         const rows = shown.map((client) => ({ client, atMs }));
         streams.stdout.write(table(columnsFor(all), rows, { paint: paintFor(streams.stdout, common.color) }));

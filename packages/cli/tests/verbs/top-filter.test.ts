@@ -43,3 +43,8 @@ it("top says that its filter searched only a part of the locks, and which comman
   stdin.write("q");
   expect(await ended).toBe(0);
 });
+
+it("top --once says that it did not read all locks", async () => {
+  const { stderr } = await stage.say("top", "--once", "--command-timeout", "30s");
+  expect(stderr).toMatch(/^holdfast: only \d{4} locks were read: narrow them with PATTERN\n$/);
+});

@@ -68,6 +68,7 @@ export const protocols: Check = {
     // The clients may be on several nodes.
     if (incompatible.length > 0) return incompatible.map((verdict) => ({ ...verdict, node: "all" }));
     const measured = measuredOf([...known.values()], clients.size);
+    if (known.size === 0 && clients.size > 0) return unknown(measured, "grant HMGET to this user, if it lacks it");
     return read.every((node) => node.keys?.isComplete === true)
       ? ok(measured)
       : unknown(`${measured} among the keys that were read`, MORE_TIME);

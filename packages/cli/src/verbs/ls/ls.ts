@@ -55,7 +55,8 @@ in pages (SCAN), never all in one request.
       --watch [D]         repeat every D (${USUAL_WATCH}) until interrupted; with --json
                           one line each
 
-Exit code 0, even if there are no locks.
+Exit code 0, even if there are no locks. If a server stops replying after
+some locks were read, ls prints these, the cursor to continue and the error.
 --json: {"v":1,"locks":[…],"nextCursor":null}.`;
 
 /** The verb `ls`. */
@@ -88,14 +89,17 @@ export const ls: Verb = {
         const { listDeadlocks } = await import("./deadlocks.js");
         return await listDeadlocks(call, connection);
       }
+      let failure: unknown;
       const read = async (): Promise<View> => {
         const page = await pageOf(connection, wish);
+        ({ failure } = page);
         await reportMissing(call, connection, { ...page, narrower: "; narrow it with PATTERN" });
         return viewOf(call, wish, page);
       };
       if (wish.everyMs !== undefined) return await watch(call, wish.everyMs, read);
       const { lines, json } = await read();
       call.streams.stdout.write(call.common.isJson ? jsonLine(json) : lines.map((line) => `${line}\n`).join(""));
+      if (failure !== undefined) throw failure;
       return EXIT.done;
     } finally {
       await connection.close();
@@ -171,9 +175,15 @@ interface Page {
   readonly isComplete?: boolean;
   /** The number of locks that were read but are not shown because of `--limit`. */
   readonly more: number;
+  /** The error that ended the list before `nextCursor`. The locks that were read before it are shown. */
+  readonly failure?: unknown;
 }
 
-/** Reads page after page until enough locks are found, because filtering could otherwise leave a page empty. */
+/**
+ * Reads page after page until enough locks are found, because filtering could otherwise leave a page empty.
+ *
+ * @throws the error of a read, if no lock has been found before it, and with `--watch`
+ */
 async function pageOf(connection: Connection, wish: Wish): Promise<Page> {
   if (wish.isSorted) return await firstOfAll(connection, wish);
   const { pattern, kinds, holder, includeFree, limit } = wish;
@@ -181,21 +191,24 @@ async function pageOf(connection: Connection, wish: Wish): Promise<Page> {
   let cursor = wish.cursor;
   let unreachable = 0;
   do {
-    const page = await survey(connection.holdfast, {
-      includeFree,
-      limit: limit - rows.length,
-      ...(pattern === undefined ? {} : { pattern }),
-      ...(kinds.length === 0 ? {} : { kinds }),
-      ...(holder === undefined ? {} : { holder }),
-      ...(cursor === undefined ? {} : { cursor }),
-    }).catch((error: unknown) => {
+    try {
+      const page = await survey(connection.holdfast, {
+        includeFree,
+        limit: limit - rows.length,
+        ...(pattern === undefined ? {} : { pattern }),
+        ...(kinds.length === 0 ? {} : { kinds }),
+        ...(holder === undefined ? {} : { holder }),
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      const atMs = await serverNowMs(connection);
+      rows.push(...page.locks.map((lock) => ({ lock, atMs })).filter((row) => isWanted(row, wish)));
+      cursor = page.nextCursor;
+      unreachable = page.unreachable;
+    } catch (error) {
       if (error instanceof TypeError && error.message.startsWith("cursor ")) throw usageError(`--${error.message}`);
-      throw error;
-    });
-    const atMs = await serverNowMs(connection);
-    rows.push(...page.locks.map((lock) => ({ lock, atMs })).filter((row) => isWanted(row, wish)));
-    cursor = page.nextCursor;
-    unreachable = page.unreachable;
+      if (rows.length === 0 || wish.everyMs !== undefined) throw error;
+      return { rows: inOrder(rows, wish.sort), nextCursor: cursor, unreachable, more: 0, failure: error };
+    }
   } while (cursor !== undefined && rows.length < limit);
   return { rows: inOrder(rows, wish.sort), nextCursor: cursor, unreachable, more: 0 };
 }

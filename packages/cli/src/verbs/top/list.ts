@@ -83,10 +83,11 @@ export const COLUMNS: readonly Column<HotLock>[] = [
 ];
 
 /** One snapshot for JSON documents. */
-export function snapshotJson({ atMs, locks, isComplete }: Snapshot): object {
+export function snapshotJson({ atMs, locks, isComplete, unreachable }: Snapshot): object {
   return {
     atMs,
     isComplete,
+    unreachable,
     locks: locks.map(({ lock, longestWaitMs, heldPercent, past }) => {
       const [holder] = lock.holders;
       return {

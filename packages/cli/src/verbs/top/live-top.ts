@@ -7,6 +7,7 @@ import { failureOf } from "../../frame/failures.js";
 import { paintFor, table } from "../../frame/output.js";
 import type { Call } from "../../frame/verb.js";
 import { goneCount } from "../../listing/gone.js";
+import { missingText } from "../../listing/missing.js";
 import { fitted } from "../../live/clip.js";
 import { type Interruption, listenForSignals } from "../../live/interruption.js";
 import { type Key, readKeys } from "../../live/keyboard.js";
@@ -82,7 +83,7 @@ export class LiveTop {
 
   /** Selects the locks of the last sample that fit on the screen, and then reads their history. */
   async #choose(): Promise<void> {
-    const fits = Math.max(1, this.#screen.rows - (this.#partial() === undefined ? 3 : 4));
+    const fits = Math.max(1, this.#screen.rows - 3 - this.#notes().length);
     const count = Math.min(this.#rows ?? fits, fits);
     const chosen = hottest(this.#snapshot?.locks ?? [], this.#order, this.#filter).slice(0, count);
     const known = new Map(this.#shown.map((hot) => [`${hot.lock.kind} ${hot.lock.name}`, hot.past]));
@@ -129,12 +130,14 @@ export class LiveTop {
     const list = table(fitted(COLUMNS, streams.stdout.columns ?? 80), this.#shown, { paint })
       .trimEnd()
       .split("\n");
-    const partial = this.#partial();
-    this.#screen.draw([this.#head(), this.#second(), ...(partial === undefined ? [] : [partial]), ...list]);
+    this.#screen.draw([this.#head(), this.#second(), ...this.#notes(), ...list]);
   }
 
-  #partial(): string | undefined {
-    return this.#snapshot && partialNote(this.#snapshot, this.#filter);
+  /** The lines about locks that are not in the list. */
+  #notes(): readonly string[] {
+    if (this.#snapshot === undefined) return [];
+    const notes = [missingText(this.#snapshot.unreachable), partialNote(this.#snapshot, this.#filter)];
+    return notes.filter((note) => note !== undefined);
   }
 
   #head(): string {

@@ -29,6 +29,8 @@ export interface Snapshot {
   readonly locks: readonly HotLock[];
   /** False if there are more locks than were read. */
   readonly isComplete: boolean;
+  /** The number of servers that did not reply. Their locks are missing. */
+  readonly unreachable: number;
 }
 
 /** The most locks to read in a sample. Reading more would burden the servers, and only about twenty are shown. */
@@ -52,11 +54,11 @@ export class Sampler {
   /** Reads all locks now. @throws StoreError */
   async sample(): Promise<Snapshot> {
     const pattern = this.#pattern === undefined ? {} : { pattern: this.#pattern };
-    const { locks, isComplete } = await surveyAll(this.#connection.holdfast, { ...pattern, most: MOST_LOCKS });
+    const { locks, ...extent } = await surveyAll(this.#connection.holdfast, { ...pattern, most: MOST_LOCKS });
     const atMs = await serverNowMs(this.#connection);
     this.#samples.push(new Set(locks.filter(({ holders }) => holders.length > 0).map(idOf)));
     if (this.#samples.length > MOST_SAMPLES) this.#samples.shift();
-    return { atMs, isComplete, locks: locks.map((lock) => this.#hot(lock, atMs)) };
+    return { ...extent, atMs, locks: locks.map((lock) => this.#hot(lock, atMs)) };
   }
 
   /**
@@ -86,8 +88,9 @@ export class Sampler {
   }
 }
 
-function idOf({ kind, name }: LockEntry): string {
-  return `${kind} ${name}`;
+/** Identifies a lock among all locks, because a lock with the `key` option may have the name of another. */
+function idOf({ kind, name, key }: LockEntry): string {
+  return `${kind} ${key === undefined ? "name" : "key"} ${name}`;
 }
 
 function pastOf({ kind }: LockEntry, entries: readonly HistoryEntry[]): Past | undefined {

@@ -6,7 +6,8 @@ import { EXIT, usageError } from "../../frame/exit-codes.js";
 import { failureOf } from "../../frame/failures.js";
 import { jsonLine, notify, paintFor, table } from "../../frame/output.js";
 import { isGiven, textOf, wholeOf } from "../../frame/values.js";
-import type { Call, Verb } from "../../frame/verb.js";
+import type { Call, Connection, Verb } from "../../frame/verb.js";
+import { reportMissing } from "../../listing/missing.js";
 import { onlyNative } from "../../listing/native.js";
 import { fitted } from "../../live/clip.js";
 import { listenForSignals } from "../../live/interruption.js";
@@ -50,7 +51,7 @@ export const top: Verb = {
     const connection = await call.connect();
     const sampler = new Sampler(connection, pattern);
     try {
-      if (isGiven(values, "once")) return await once(call, sampler, rows ?? USUAL_ROWS);
+      if (isGiven(values, "once")) return await once(call, connection, sampler, rows ?? USUAL_ROWS);
       const isTerminal = streams.stdout.isTTY === true && streams.stdin.isTTY === true;
       if (common.isJson || !isTerminal) return await lines(call, sampler, intervalMs, rows ?? USUAL_ROWS);
       return await new LiveTop(call, sampler, { intervalMs, rows }).run();
@@ -60,10 +61,14 @@ export const top: Verb = {
   },
 };
 
-async function once({ common, streams }: Call, sampler: Sampler, rows: number): Promise<number> {
+async function once(call: Call, connection: Connection, sampler: Sampler, rows: number): Promise<number> {
+  const { common, streams } = call;
   const snapshot = await sampler.sample();
   const locks = await sampler.withPast(hottest(snapshot.locks, "waiters", "").slice(0, rows));
   const paint = paintFor(streams.stdout, common.color);
+  const { length } = snapshot.locks;
+  if (!snapshot.isComplete) notify(streams, common, `only ${length} locks were read: narrow them with PATTERN`);
+  await reportMissing(call, connection, { unreachable: snapshot.unreachable });
   streams.stdout.write(
     common.isJson
       ? jsonLine(snapshotJson({ ...snapshot, locks }))
