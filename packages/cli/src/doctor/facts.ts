@@ -109,6 +109,8 @@ export interface KeyFacts {
   readonly clients: readonly string[];
   /** Names that are in use as several kinds of lock, each as `name (kind, kind)`. */
   readonly ofSeveralKinds?: readonly string[];
+  /** Whether this user may not read the records of clients. */
+  readonly areRecordsHidden?: boolean;
   /** Clients whose record shows how they detect a dead connection. */
   readonly timeouts?: readonly TimeoutFacts[];
   /** Clients whose record could be read, with the protocol that they use. */

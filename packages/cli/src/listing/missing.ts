@@ -20,7 +20,9 @@ export async function reportMissing(
 ): Promise<void> {
   if (!isComplete) notify(streams, common, `stopped after 100,000 locks, so the list is incomplete${narrower}`);
   if (unreachable === 0) return;
-  const text = missingText(unreachable, await silentAmong(nodes()));
+  const silent = await silentAmong(nodes());
+  // Other servers may have stopped or resumed since the list was read.
+  const text = missingText(unreachable, silent.length === unreachable ? silent : []);
   if (text !== undefined) notify(streams, common, text);
 }
 

@@ -58,7 +58,7 @@ export async function releaseClient(call: Call, clientId: string, reason: string
     for (const { name, unreadable } of unsure)
       notify(call.streams, common, `${plain(name)} is left out: ${unreadable?.reason}`);
     if (client === undefined || holds.length === 0) {
-      const isSure = unsure.length === 0;
+      const isSure = extent.unreachable === 0 && unsure.length === 0;
       report(call, [], `${plain(clientId)} holds no lock${isSure ? "" : " that could be read"}; nothing was released`);
       return isSure ? EXIT.no : EXIT.unreachable;
     }

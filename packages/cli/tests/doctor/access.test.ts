@@ -61,6 +61,15 @@ test.each(SMALLEST.filter((rule) => !NOT_HERE.has(rule)))(
   },
 );
 
+test("without the permission to read the records of clients, the checks that need them are unknown", async () => {
+  const { target } = await user([...SMALLEST, "+scan", "-hmget"]);
+  await server.command("HSET", "hf:client:AAAAAAAAAAAAAAAA", "host", "h", "pid", "1", "protocol", "1");
+  for (const id of ["client-timeouts", "protocols"]) {
+    expect(said(await examined([target], [id]), id)).toMatch(/^unknown: .*1 client for which this is unknown$/);
+  }
+  await server.command("DEL", "hf:client:AAAAAAAAAAAAAAAA");
+});
+
 test("the doctor tries every permission of the minimal user, those of scripts within a script", () => {
   const elsewhere = ["+evalsha", "+script|load", "+subscribe", "+unsubscribe"];
   const rules = SMALLEST.filter((rule) => rule.startsWith("+"));

@@ -78,8 +78,7 @@ export class KeyScan {
     const each = Math.max(10, Math.ceil(want / Math.max(1, openOf(cursors, stores.length))));
     const answers = await Promise.all(stores.map((store, index) => this.#ask(store, index, cursors, each)));
     const [failed] = answers.filter(({ failure }) => failure !== undefined);
-    const isLost = ({ index, failure, replies }: Answered): boolean =>
-      failure !== undefined || (cursors.has(silentId(index)) && replies.length === 0);
+    const isLost = ({ index, failure }: Answered): boolean => failure !== undefined || cursors.has(silentId(index));
     // The caller can ask for the same page again. A server that was read completely is not asked, so it may be lost too,
     // but its keys are listed.
     if (failed !== undefined && answers.every(isLost)) throw failed.failure;
@@ -88,7 +87,7 @@ export class KeyScan {
     let silent = 0;
     for (const { index, start, replies, failure } of answers) {
       let masters = 1;
-      const isCounted = cursors.has(silentId(index));
+      const isCounted = cursors.has(silentId(index)) || cursors.has(missedId(index));
       const heard = new Set<string>();
       for (const reply of replies) {
         if (reply.outcome === "over") continue;
@@ -118,8 +117,8 @@ export class KeyScan {
     const cursors = new Map(progress.cursors);
     let { unreachable } = progress;
     for (const [index, store] of stores.entries()) {
-      if (lost?.has(store) !== true || cursors.has(silentId(index))) continue;
-      cursors.set(silentId(index), "end");
+      if (lost?.has(store) !== true || cursors.has(silentId(index)) || cursors.has(missedId(index))) continue;
+      cursors.set(missedId(index), "end");
       unreachable += 1;
     }
     return { ...progress, cursors, unreachable };
@@ -178,9 +177,14 @@ async function onEach(
   );
 }
 
-/** The id under which a cursor remembers that an independent server was lost, so that it is counted only once. */
+/** The id under which a cursor remembers that an independent server was lost before all its keys were listed. */
 function silentId(index: number): string {
   return `${index}.silent`;
+}
+
+/** The id under which a cursor remembers that a server listed its keys, but did not reply to reads of its locks. */
+function missedId(index: number): string {
+  return `${index}.missed`;
 }
 
 /** Returns the number of known servers that have not been read completely. */

@@ -32,6 +32,7 @@ export async function readKeys(link: Link): Promise<KeyFacts | undefined> {
     timeouts: [] as TimeoutFacts[],
     protocols: [] as ProtocolFacts[],
     kinds: new Map<string, string[]>(),
+    areRecordsHidden: false,
   };
   let seen = 0;
   let cursor = "0";
@@ -67,6 +68,7 @@ function firstWord(name: string): string {
 type Found = { readonly [Name in "withoutExpiry" | "strange" | "mistyped" | "waiting" | "clients"]: string[] } & {
   readonly timeouts: TimeoutFacts[];
   readonly protocols: ProtocolFacts[];
+  areRecordsHidden: boolean;
   /** For each name, the kinds of lock that it is in use as. */
   readonly kinds: Map<string, string[]>;
 };
@@ -104,8 +106,9 @@ async function checkClient(
 ): Promise<void> {
   const fields = ["host", "pid", "name", "timeouts", "protocol", "version"];
   const asked = redis.call("HMGET", name, ...fields).catch((error: unknown) => {
-    if (/^NOPERM\b/.test(wordsOf(error))) return undefined;
-    throw error;
+    if (!/^NOPERM\b/.test(wordsOf(error))) throw error;
+    found.areRecordsHidden = true;
+    return undefined;
   });
   const record = await of(name, found, asked);
   if (!Array.isArray(record)) return;

@@ -55,9 +55,10 @@ in pages (SCAN), never all in one request.
       --watch [D]         repeat every D (${USUAL_WATCH}) until interrupted; with --json
                           one line each
 
-Exit code 0, even if there are no locks. If a server stops replying after
-some locks were read, ls prints these, the cursor to continue and the error.
---json: {"v":1,"locks":[…],"nextCursor":null}.`;
+Exit code 0, even if there are no locks. If reading fails after some locks
+were found, ls prints these, the cursor to continue, and the error (with
+--sort or --watch, only the error).
+--json: {"v":1,"locks":[…],"nextCursor":null,"unreachable":0,"more":0}.`;
 
 /** The verb `ls`. */
 export const ls: Verb = {
@@ -93,7 +94,9 @@ export const ls: Verb = {
       const read = async (): Promise<View> => {
         const page = await pageOf(connection, wish);
         ({ failure } = page);
-        await reportMissing(call, connection, { ...page, narrower: "; narrow it with PATTERN" });
+        // A ping after a failed read would only delay the list.
+        const pinged = failure === undefined ? connection : { nodes: () => [] };
+        await reportMissing(call, pinged, { ...page, narrower: "; narrow it with PATTERN" });
         return viewOf(call, wish, page);
       };
       if (wish.everyMs !== undefined) return await watch(call, wish.everyMs, read);
