@@ -1,6 +1,7 @@
 /** Tests checks on real servers: some with a known problem for each check, and one without critical findings. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { counter, fencedSet, versioned } from "@holdfast/recipes";
 import { createHoldfast } from "holdfast";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -285,6 +286,27 @@ test("leftover keys and names with several kinds are found, and locks in use are
     expect(said(findings, "shared")).toMatch(/^info: other keys: cache:\* \(1\); users who can empty it: default/);
     await lease.release();
     await (await waiting).release();
+  } finally {
+    await holdfast.close();
+    await redis.flushall();
+    redis.disconnect();
+  }
+});
+
+test("values that recipes keep without an expiry are no leftovers", async () => {
+  const redis = new Redis(healthy.port);
+  const holdfast = createHoldfast({ redis });
+  try {
+    const lease = await holdfast.mutex("report").acquire();
+    await fencedSet(holdfast, { key: "report:last", value: "42", lease });
+    await lease.release();
+    await counter(holdfast, "stock").put(5, { requestId: "delivery-1" });
+    await versioned(holdfast, "config").update(() => ({ size: 1 }));
+    const kept = (await redis.keys("hf:*")).filter((key) =>
+      /^hf:(?:counter|fence|versioned):[^:]*(?::\{.*\})?$/.test(key),
+    );
+    expect(await Promise.all(kept.map((key) => redis.ttl(key)))).toEqual([-1, -1, -1]);
+    expect(said(await examined([at(healthy.port)], ["leftovers"]), "leftovers")).toMatch(/^ok/);
   } finally {
     await holdfast.close();
     await redis.flushall();

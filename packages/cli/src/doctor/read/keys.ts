@@ -8,8 +8,11 @@ const PAGE = 1_000;
 const MOST_WAITERS = 200;
 /** Time left free for readers that finish late, in ms. */
 const SPARE_MS = 200;
-/** Keys that follow the rules of another library: see packages/holdfast/docs/keys.md. */
-const MAY_STAY = /^redisson-/;
+/**
+ * Keys without an expiry that are no leftovers: those that follow the rules of another library, and values that recipes
+ * keep until they are deleted (packages/recipes/docs/keys.md).
+ */
+const MAY_STAY = /^(?:redisson-.*|counter|fence|versioned)$/;
 const HAS_OWNER = /^(mutex|election|redlock):\{.*\}$/s;
 const IS_HASH = /^(semaphore|read-write-lock|count-down-latch|barrier):\{.*\}$/s;
 /** Keys of the kinds that exclude only holders of the same kind and name. */
