@@ -40,7 +40,7 @@ export interface RunStartedEvent extends RunEvent {
  *
  * - `succeeded`: the work returned
  * - `failed`: the work threw an error
- * - `lost`: the work returned after its lease was lost
+ * - `lost`: the lease was lost before the work returned or threw an error
  * - `unreported`: only for a coordinator, because the scheduler does not say how the run ended
  */
 export type RunEnding = "succeeded" | "failed" | "lost" | "unreported";

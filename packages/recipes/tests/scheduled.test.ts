@@ -306,6 +306,36 @@ describe("work", () => {
       throw error;
     });
     await expect(failing()).rejects.toBe(error);
+    expect(failing.counts.ended).toMatchObject({ failed: 0, lost: 1 });
+  });
+
+  test("that ends when its signal aborts counts as lost, and the history names the reason", async () => {
+    const nightly = job(
+      holdfast,
+      async ({ owner, signal }) => {
+        await other.mutex(name).forceRelease({ owner });
+        await aborted(signal);
+        signal.throwIfAborted();
+      },
+      { history: true },
+    );
+    await expect(nightly()).rejects.toMatchObject({ reason: "force-released" });
+    expect(nightly.counts.ended).toEqual({ succeeded: 0, failed: 0, lost: 1, unreported: 0 });
+    const entries = await readHistory(holdfast, { name, outcome: ["lost"] });
+    expect(entries).toMatchObject([{ reason: "force-released" }]);
+  });
+
+  test("that `maxHoldMs` ends counts as failed, because its lease was not lost", async () => {
+    const nightly = job(
+      holdfast,
+      async ({ signal }) => {
+        await aborted(signal);
+        signal.throwIfAborted();
+      },
+      { maxHoldMs: 100 },
+    );
+    await expect(nightly()).rejects.toMatchObject({ reason: "max-hold" });
+    expect(nightly.counts.ended).toMatchObject({ failed: 1, lost: 0 });
   });
 });
 

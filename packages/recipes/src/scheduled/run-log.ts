@@ -5,7 +5,7 @@
  * Invariant: no error here reaches a run, and no run waits long for the history.
  */
 
-import { type Holdfast, PausedError } from "holdfast";
+import { type Holdfast, LeaseLostError, PausedError } from "holdfast";
 import { anyInternalsOf, checkKeep, type HistoryEvent, Outbox, placeOf, type Runtime } from "holdfast/internal";
 import { wordsOf } from "../failure.js";
 import type { Refusal, RefusalReason } from "../refusal.js";
@@ -120,9 +120,8 @@ export class RunLog {
       };
       runChannels.ended.publish(event);
     }
-    const why = outcome === "failed" ? { errorName: cut(nameOf(error)), reason: cut(`failed: ${nameOf(error)}`) } : {};
     const what = outcome === "lost" ? "lost" : "released";
-    const written = this.#record({ what, heldMs: Math.round(ranMs), ...why, ...this.#historyOf(run) });
+    const written = this.#record({ what, heldMs: Math.round(ranMs), ...why(outcome, error), ...this.#historyOf(run) });
     await settledWithin(this.#runtime, written, LONGEST_NOTE_MS);
   }
 
@@ -143,6 +142,12 @@ function inTheWay({ holder, error }: Refusal): Pick<HistoryEvent, "by" | "label"
   if (error instanceof PausedError) return { by: error.by, label: error.label };
   if (holder === undefined) return {};
   return { by: cut(holder.host === undefined ? holder.owner : `${holder.host}/${holder.pid}`) };
+}
+
+/** Returns why a run did not succeed, as fields of a history event. */
+function why(outcome: RunEnding, error: unknown): Pick<HistoryEvent, "errorName" | "reason"> {
+  if (outcome === "failed") return { errorName: cut(nameOf(error)), reason: cut(`failed: ${nameOf(error)}`) };
+  return outcome === "lost" && error instanceof LeaseLostError ? { reason: error.reason } : {};
 }
 
 /** Truncates a string to the 1,000 bytes that the history accepts. */

@@ -130,13 +130,13 @@ class Job<Value> {
     }
     const ranMs = this.#runtime.monotonicMs() - beganAtMs;
     const loss = await giveBack(this.#place.holdfast, this.#runtime, lease, this.#options.minHoldMs - ranMs);
-    const ending: RunEnding = failure !== undefined ? "failed" : loss !== undefined ? "lost" : "succeeded";
+    const ending: RunEnding = loss !== undefined ? "lost" : failure !== undefined ? "failed" : "succeeded";
     const code = loss !== undefined ? LOST : failure === undefined ? SUCCESS : FAILURE;
     // These run concurrently, because `close` waits only for the lease: after its release, the connection can close at
     // any moment.
     await Promise.all([
       settledWithin(this.#runtime, marker.end(code), LONGEST_NOTE_MS),
-      this.log.ended(run, ending, ranMs, failure === undefined ? loss : failure.error),
+      this.log.ended(run, ending, ranMs, loss ?? failure?.error),
     ]);
     if (failure !== undefined) throw failure.error;
     if (loss !== undefined) {
