@@ -110,6 +110,12 @@ export function isNamed(holder: ShownLock["holders"][number], whose: Whose): boo
   return "token" in whose ? holder.token === whose.token : holder.owner === whose.owner;
 }
 
+/** Returns the exit code for a lock that cannot be read: 65, 69 or 77. */
+export function unreadableCode({ unreadable }: Pick<ShownLock, "unreadable">): number {
+  if (unreadable?.mayBeHeld === true) return EXIT.unreachable;
+  return (unreadable?.keys ?? []).length > 0 ? EXIT.otherKind : EXIT.refused;
+}
+
 /** Returns the CliError with exit code 65, for a name that is not in use as the required kind of Holdfast lock. */
 export function otherKindError(message: string): CliError {
   return new CliError(EXIT.otherKind, message);

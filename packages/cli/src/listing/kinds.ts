@@ -6,14 +6,20 @@ import type { LockEntry } from "holdfast/admin";
 const ANY_PERMITS = 1_000_000;
 
 /**
- * Returns the lock for verbs that acquire nothing. Undefined for kinds without holders, and for locks of another
- * topology.
+ * Returns the lock for verbs that acquire nothing. Undefined for kinds without holders, for locks of another topology,
+ * and for locks that cannot be read, except Redlocks of which a server reports a holder.
  */
 export function lockOf(
   holdfast: Holdfast,
-  { kind, name, key, needsTopology }: Pick<LockEntry, "kind" | "name" | "key" | "needsTopology">,
+  {
+    kind,
+    name,
+    key,
+    needsTopology,
+    unreadable,
+  }: Pick<LockEntry, "kind" | "name" | "key" | "needsTopology" | "unreadable">,
 ): Pick<Lock, "forceRelease" | "inspect"> | undefined {
-  if (needsTopology !== undefined) return undefined;
+  if (needsTopology !== undefined || (unreadable !== undefined && unreadable.mayBeHeld !== true)) return undefined;
   switch (kind) {
     case "mutex":
       return holdfast.mutex(name, key === undefined ? {} : { key });

@@ -35,7 +35,7 @@ export function missingText(unreachable: number, silent: readonly string[] = [])
 }
 
 /** Pings each server to find the silent ones, because a list only counts them. Takes at most `--command-timeout`. */
-async function silentAmong(nodes: ReturnType<Connection["nodes"]>): Promise<string[]> {
+export async function silentAmong(nodes: ReturnType<Connection["nodes"]>): Promise<string[]> {
   const asked = await Promise.allSettled(nodes.map((node) => node.ping()));
   return nodes.flatMap(({ options: { host = "", port } }, i) => {
     if (asked[i]?.status !== "rejected") return [];

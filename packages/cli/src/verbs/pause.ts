@@ -2,11 +2,11 @@
 
 import { plain, redact, shellWord, unreadableSentence } from "@holdfast/console/text";
 import type { Holdfast } from "holdfast";
-import { EXIT } from "../frame/exit-codes.js";
+import { CliError, EXIT } from "../frame/exit-codes.js";
 import { jsonLine, notify } from "../frame/output.js";
 import { nameOf, textOf, textsOf } from "../frame/values.js";
 import type { Call, Verb } from "../frame/verb.js";
-import { findLocks, otherKindError } from "../listing/found.js";
+import { findLocks, otherKindError, unreadableCode } from "../listing/found.js";
 import { holderJson } from "../listing/json.js";
 import { messageOf } from "../listing/message.js";
 import { notOnRedlock, onlyNative } from "../listing/native.js";
@@ -116,8 +116,10 @@ function holdInstead({ values }: Call, name: string): string {
 
 async function pausableKind({ common }: Call, holdfast: Holdfast, name: string): Promise<PauseKind> {
   const [found] = await findLocks(holdfast, common, name);
-  const unreadable = found && unreadableSentence(found.entry);
-  if (unreadable !== undefined) throw otherKindError(`${plain(name)} ${unreadable}`);
+  if (found?.entry.unreadable !== undefined) {
+    const { entry } = found;
+    throw new CliError(unreadableCode(entry), `${plain(name)} ${unreadableSentence(entry)}`);
+  }
   const used = found?.entry.kind ?? "mutex";
   const kind = PAUSABLE.find((one) => one === used);
   if (kind !== undefined) return kind;

@@ -10,7 +10,7 @@ import type { CommonFlags } from "../frame/flags.js";
 import { jsonLine, notify } from "../frame/output.js";
 import { isGiven, nameOf, textOf, wholeOf } from "../frame/values.js";
 import type { Call, Connection, Verb } from "../frame/verb.js";
-import { type Found, findLocks, heldBy, isNamed, type Whose } from "../listing/found.js";
+import { type Found, findLocks, heldBy, isNamed, unreadableCode, type Whose } from "../listing/found.js";
 import { holderJson } from "../listing/json.js";
 import { messageOf } from "../listing/message.js";
 import { recordDeed } from "../listing/past.js";
@@ -128,9 +128,7 @@ async function chosen(call: Call, name: string, found: readonly Found[], atMs: n
 function refuseUnreadable(name: string, found: readonly Found[]): void {
   const entry = found.map((one) => one.entry).find(({ unreadable }) => unreadable !== undefined);
   if (entry === undefined) return;
-  const { mayBeHeld, keys = [] } = entry.unreadable ?? {};
-  const code = mayBeHeld ? EXIT.unreachable : keys.length > 0 ? EXIT.otherKind : EXIT.refused;
-  throw new CliError(code, `nothing was released: ${plain(name)} ${unreadableSentence(entry)}`);
+  throw new CliError(unreadableCode(entry), `nothing was released: ${plain(name)} ${unreadableSentence(entry)}`);
 }
 
 async function take(

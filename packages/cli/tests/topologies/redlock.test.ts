@@ -195,6 +195,8 @@ describe("on independent servers", () => {
       holders: [{ token: expect.any(Number) }],
       servers: { holding: 2, answered: 2, total: 3 },
     });
+    const only = `(127.0.0.1:${ports[2]}): locks that are only on that server are not shown\n`;
+    expect(page.stderr).toBe(`holdfast: 1 server did not reply ${only}`);
     expect(page.stdout).toContain(
       "servers  held on 2 of 3 servers, a majority; 1 did not reply. If either of these 2 servers fails, the lock is lost\n",
     );

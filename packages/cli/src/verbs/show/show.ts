@@ -1,12 +1,12 @@
 /** `holdfast show`: shows everything about one name. */
 import { parseDuration } from "../../frame/durations.js";
 import { EXIT } from "../../frame/exit-codes.js";
-import { jsonLine } from "../../frame/output.js";
+import { jsonLine, notify } from "../../frame/output.js";
 import { isGiven, nameOf, textOf } from "../../frame/values.js";
 import type { Call, Connection, Verb } from "../../frame/verb.js";
 import { conditionsAt, type Found, findLocks, withConditions } from "../../listing/found.js";
 import { lockJson, queueJson } from "../../listing/json.js";
-import { reportMissing } from "../../listing/missing.js";
+import { reportMissing, silentAmong } from "../../listing/missing.js";
 import { type HistoryEntry, historyJson, pastOf } from "../../listing/past.js";
 import { serverNowMs } from "../../listing/server-time.js";
 import { USUAL_WATCH, type View, watch } from "../../live/watch.js";
@@ -67,13 +67,19 @@ export const show: Verb = {
 async function viewOf({ common, streams, values }: Call, connection: Connection, name: string): Promise<View> {
   const { holdfast } = connection;
   const isNative = common.protocol.format === "native";
-  const [plainly, history, atMs, conditions] = await Promise.all([
+  const [plainly, silent, history, atMs, conditions] = await Promise.all([
     findLocks(holdfast, common, name),
+    common.topology === "redlock" ? silentAmong(connection.nodes()) : [],
     isNative ? pastOf(holdfast, { name, sinceMs: HISTORY_MS, limit: HISTORY_LINES }) : [],
     serverNowMs(connection),
     isNative && isGiven(values, "conditions") ? conditionsAt(holdfast, common, name) : undefined,
   ]);
   const found = conditions === undefined ? plainly : withConditions(holdfast, plainly, conditions.locks);
+  const [them, they] = silent.length === 1 ? ["that server", "server"] : ["these servers", "servers"];
+  if (silent.length > 0) {
+    const which = `${silent.length} ${they} did not reply (${silent.join(", ")})`;
+    notify(streams, common, `${which}: locks that are only on ${them} are not shown`);
+  }
   if (conditions !== undefined) await reportMissing({ common, streams }, connection, conditions);
   const json = documentOf(name, found, history);
   if (common.isJson) return { lines: [], json };
