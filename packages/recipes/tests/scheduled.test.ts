@@ -15,8 +15,8 @@ import { deferred, until, withLeaseInTime } from "../../holdfast/src/testing/del
 import {
   type RunEndedEvent,
   type RunSkippedEvent,
+  type Scheduled,
   type ScheduledOptions,
-  type ScheduledResult,
   scheduled,
   WorkLostError,
 } from "../src/index.js";
@@ -60,7 +60,7 @@ function job(
   on: Holdfast,
   work: (lease: Lease) => unknown = () => "value",
   options: Partial<ScheduledOptions> = {},
-): () => Promise<ScheduledResult<unknown>> {
+): Scheduled<unknown> {
   return scheduled(on, name, work, { everyMs: HOUR_MS, ...options });
 }
 

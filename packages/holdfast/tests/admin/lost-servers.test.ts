@@ -198,6 +198,6 @@ test("an IPv6 address of a server is in brackets, so that the port can be told f
   }
   await Promise.all([fill(0, 1), fill(1, 1), fill(2, 1)]);
   const { locks } = await surveyAll(quorum);
-  const addresses = locks.map(({ server }) => server?.address).toSorted();
-  expect(addresses).toEqual(["/run/redis.sock", "10.0.0.7:6379", "[::1]:6379"]);
+  const addresses = new Set(locks.map(({ server }) => server?.address));
+  expect(addresses).toEqual(new Set(["/run/redis.sock", "10.0.0.7:6379", "[::1]:6379"]));
 });
