@@ -10,28 +10,35 @@ export interface Extent {
   readonly isComplete?: boolean;
   /** How to read less, such as `; narrow it with PATTERN`. */
   readonly narrower?: string;
+  /** What the servers were asked for. Default: `locks` */
+  readonly what?: "locks" | "history";
 }
 
 /** Reports on stderr what is missing; prints nothing if the list is complete. Never rejects. */
 export async function reportMissing(
   { common, streams }: Pick<Call, "common" | "streams">,
   { nodes }: Pick<Connection, "nodes">,
-  { unreachable, isComplete = true, narrower = "" }: Extent,
+  { unreachable, isComplete = true, narrower = "", what }: Extent,
 ): Promise<void> {
   if (!isComplete) notify(streams, common, `stopped after 100,000 locks, so the list is incomplete${narrower}`);
   if (unreachable === 0) return;
   const silent = await silentAmong(nodes());
   // Other servers may have stopped or resumed since the list was read.
-  const text = missingText(unreachable, silent.length === unreachable ? silent : []);
+  const text = missingText(unreachable, silent.length === unreachable ? silent : [], what);
   if (text !== undefined) notify(streams, common, text);
 }
 
-/** Says how many servers did not reply. @param silent  their addresses, as far as known */
-export function missingText(unreachable: number, silent: readonly string[] = []): string | undefined {
+/** Says how many servers did not reply, and what is missing. @param silent  their addresses, as far as known */
+export function missingText(
+  unreachable: number,
+  silent: readonly string[] = [],
+  what: Extent["what"] = "locks",
+): string | undefined {
   if (unreachable === 0) return undefined;
   const which = silent.length === 0 ? "" : ` (${silent.join(", ")})`;
   const [servers, their] = unreachable === 1 ? ["1 server", "its"] : [`${unreachable} servers`, "their"];
-  return `${servers} did not reply${which}: ${their} locks are missing from the list`;
+  const missing = what === "history" ? "history is missing" : "locks are missing from the list";
+  return `${servers} did not reply${which}: ${their} ${missing}`;
 }
 
 /** Pings each server to find the silent ones, because a list only counts them. Takes at most `--command-timeout`. */

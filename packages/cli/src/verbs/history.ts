@@ -1,10 +1,11 @@
 /** `holdfast history`: shows who held which lock, and how each hold ended. */
-import { readHistory } from "holdfast/admin";
+import { searchHistory } from "holdfast/internal";
 import { EXIT, usageError } from "../frame/exit-codes.js";
 import { jsonLine, paintFor, table } from "../frame/output.js";
 import { durationOf, nameOf, textOf, wholeOf, wordOf } from "../frame/values.js";
 import type { Verb } from "../frame/verb.js";
 import { wrapped } from "../frame/wrapped.js";
+import { reportMissing } from "../listing/missing.js";
 import { onlyNative } from "../listing/native.js";
 import { historyColumns, historyJson, PAST_OUTCOMES } from "../listing/past.js";
 
@@ -20,7 +21,9 @@ recorded. Programs are recorded if they call recordHistory.
       --limit N           at most N entries (50)
 
 expired: the lease ended without a release, and the client is gone.
-skipped: a run that was not granted the lock. Exit code 0.`;
+skipped: a run that was not granted the lock. Exit code 0.
+
+--json: {"v":1,"history":[…],"unreachable":0}.`;
 
 /** A pattern that matches names containing the text. Special characters in the text are escaped. */
 function patternOf(part: string | undefined): { readonly pattern?: string } {
@@ -52,11 +55,14 @@ export const history: Verb = {
     const connection = await connect();
     try {
       const wish = { sinceMs, outcome, limit, ...(name === undefined ? {} : { name }), ...patternOf(part) };
-      const entries = await readHistory(connection.holdfast, wish);
+      const { entries, unreachable } = await searchHistory(connection.holdfast, wish);
+      await reportMissing({ common, streams }, connection, { unreachable, what: "history" });
       const columns = historyColumns({ withName: name === undefined });
       const paint = paintFor(streams.stdout, common.color);
       streams.stdout.write(
-        common.isJson ? jsonLine({ history: entries.map(historyJson) }) : table(columns, entries, { paint }),
+        common.isJson
+          ? jsonLine({ history: entries.map(historyJson), unreachable })
+          : table(columns, entries, { paint }),
       );
       return EXIT.done;
     } finally {

@@ -175,11 +175,18 @@ describe("on independent servers", () => {
     expect(listed).toMatchObject({ locks: [{ name: "still" }], unreachable: 1 });
     const missing = `holdfast: 1 server did not reply (127.0.0.1:${ports[2]}): its locks are missing from the list\n`;
     expect(told.stderr).toBe(missing);
-    const [busiest, top, who, none] = await Promise.all([
+    const [past, lacking, busiest, top, who, none] = await Promise.all([
+      place.ask("history", ...patience),
+      place.say("history", ...patience),
       place.ask("top", "still", "--once", ...patience),
       place.say("top", "still", "--once", ...patience),
       place.ask("clients", ...patience),
       place.say("release", "--client", "AAAAAAAAAAAAAAAA", "-m", "gone", ...patience),
+    ]);
+    expect(past).toMatchObject({ history: expect.any(Array), unreachable: 1 });
+    expect([lacking.code, lacking.stderr]).toEqual([
+      0,
+      `holdfast: 1 server did not reply (127.0.0.1:${ports[2]}): its history is missing\n`,
     ]);
     expect(busiest).toMatchObject({ locks: [{ name: "still" }], isComplete: true, unreachable: 1 });
     expect(top.stderr).toBe(missing);

@@ -24,6 +24,7 @@ import {
 import { inspectLock } from "./inspect-lock.js";
 import { unescaped } from "./key-names.js";
 import { nothingIfMistyped } from "./mistyped.js";
+import { onServers } from "./on-servers.js";
 import { leaseMsIn } from "./owners.js";
 import { eachOf, type Identities, identitiesOf, type Place, placeOf } from "./place.js";
 import { KeyScan, START } from "./scan.js";
@@ -59,8 +60,9 @@ const MOST_HOLDERS = 1_000;
  * by `recordHistory`, by `appendHistory`, or by a recipe or integration with a `history` option. Read-only.
  *
  * Without `name`, it reads the histories of up to 10,000 names. That takes a SCAN and one or more requests per name.
+ * With several independent servers or a cluster, it leaves out what only a server that does not reply has.
  *
- * @throws StoreError   a server did not reply
+ * @throws StoreError   no server replied, or a server did not reply to a read of a history that only it has
  * @throws ClosedError  this Holdfast was closed
  * @throws TypeError, RangeError  invalid option; nothing was sent
  */
@@ -76,9 +78,11 @@ export interface FoundHistory {
   readonly entries: readonly HistoryEntry[];
   /** False if there may be more entries: the search reached the limit, or the maximum number of events or names. */
   readonly isComplete: boolean;
+  /** The number of servers that did not reply. What only they have is missing. */
+  readonly unreachable: number;
 }
 
-/** Like `readHistory`, but also returns whether the entries are complete. @throws as `readHistory` */
+/** Like `readHistory`, but also returns whether entries may be missing, and why. @throws as `readHistory` */
 export async function searchHistory(holdfast: Holdfast, options: ReadHistoryOptions = {}): Promise<FoundHistory> {
   const { name, pattern, sinceMs = A_DAY_MS, outcome = HISTORY_OUTCOMES, limit = 50 } = checkKnown(options, OPTIONS);
   if (name !== undefined) checkName(name);
@@ -91,9 +95,12 @@ export async function searchHistory(holdfast: Holdfast, options: ReadHistoryOpti
     const got = wrong === undefined ? "an empty array" : show(wrong);
     throw new TypeError(`outcome must be one or more of ${HISTORY_OUTCOMES.join(", ")}; got ${got}`);
   }
-  const place = placeOf(holdfast);
-  const { names, hasAll } =
-    name === undefined ? await namesOf(place, glob?.literal ?? "") : { names: [name], hasAll: true };
+  const lost = new Set<Store>();
+  const place = { ...placeOf(holdfast), lost, missed: new Set<Store>() };
+  const { names, hasAll, countUnreachable } =
+    name === undefined
+      ? await namesOf(place, glob?.literal ?? "")
+      : { names: [name], hasAll: true, countUnreachable: () => lost.size };
   const chosen = glob === undefined ? names : names.filter((one) => glob.matches(one));
   const isWanted = (entry: HistoryEntry): boolean => outcomes.includes(entry.outcome);
   const identities = identitiesOf(place);
@@ -104,11 +111,25 @@ export async function searchHistory(holdfast: Holdfast, options: ReadHistoryOpti
   const each = await eachOf(chosen, AT_ONCE, (one) => historyOf(place, one, identities, wish));
   const found = each.flatMap(({ entries }) => entries).toSorted((one, other) => other.atMs - one.atMs);
   const isComplete = hasAll && found.length <= limit && each.every((one) => one.isComplete);
-  return { entries: found.slice(0, limit), isComplete };
+  // A server that refused some of the reads was still asked for the others, but it counts as well.
+  for (const store of place.missed) lost.add(store);
+  return { entries: found.slice(0, limit), isComplete, unreachable: countUnreachable() };
 }
 
-/** Returns the names that have a history, and whether the list is complete. @throws StoreError */
-async function namesOf(place: Place, text: string): Promise<{ readonly names: string[]; readonly hasAll: boolean }> {
+/** A place that also collects the servers from which a history could not be read, for whatever reason. */
+interface Source extends Place {
+  readonly missed: Set<Store>;
+}
+
+interface Names {
+  readonly names: readonly string[];
+  readonly hasAll: boolean;
+  /** Returns the number of servers that did not reply to the list of names or have been lost since, each counted once. */
+  countUnreachable(): number;
+}
+
+/** Returns the names that have a history, whether the list is complete, and what it lacks. @throws StoreError */
+async function namesOf(place: Place, text: string): Promise<Names> {
   const scan = new KeyScan(place, { shape: ":history:{*", kinds: ["history"], text, includeFree: false });
   const names = new Set<string>();
   let progress = START;
@@ -120,7 +141,8 @@ async function namesOf(place: Place, text: string): Promise<{ readonly names: st
       if (escaped !== undefined) names.add(unescaped(escaped));
     }
   }
-  return { names: [...names], hasAll: progress.isOver };
+  const countUnreachable = (): number => scan.withLost(progress).unreachable;
+  return { names: [...names], hasAll: progress.isOver, countUnreachable };
 }
 
 interface Wish {
@@ -133,11 +155,11 @@ interface Wish {
 const OPEN_OUTCOMES: readonly OpenOutcome[] = ["held", "ending", "expired"];
 
 async function historyOf(
-  place: Place,
+  place: Source,
   name: string,
   identities: Identities,
   { sinceMs, limit, isWanted, isOpenWanted }: Wish,
-): Promise<FoundHistory> {
+): Promise<Omit<FoundHistory, "unreachable">> {
   const { events, nowMs, isComplete } = await eventsOf(place, name, sinceMs, (read) => {
     return entriesOf(read, () => "held").filter(isWanted).length > limit;
   });
@@ -169,7 +191,7 @@ async function expiredAmong(
 
 /** Reads events of one name, newest first, until `isEnough` returns true. @throws StoreError */
 async function eventsOf(
-  place: Place,
+  place: Source,
   name: string,
   sinceMs: number,
   isEnough: (events: readonly ReadEvent[]) => boolean,
@@ -205,7 +227,14 @@ async function eventsOf(
     return { events, nowMs: now, isComplete };
   }
   // Each of several servers has only the events that were recorded while it was reachable, so read all of them.
-  const all = await Promise.allSettled(place.stores.map(from));
+  const all = await onServers(place, async (store) => {
+    try {
+      return await from(store);
+    } catch (error) {
+      place.missed.add(store);
+      throw error;
+    }
+  });
   const read = all.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
   const [first] = all;
   if (all.every(({ status }) => status === "rejected") && first?.status === "rejected") throw first.reason;

@@ -1,7 +1,8 @@
 /** Lists on three independent servers, some of which stop replying before or while they are read. */
 import { Keyspace } from "@holdfast/embedded";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { clients, survey, surveyAll } from "../../src/admin/index.js";
+import { appendHistory, clients, survey, surveyAll } from "../../src/admin/index.js";
+import { searchHistory } from "../../src/admin/read-history.js";
 import { createHoldfast, type Holdfast, StoreError } from "../../src/index.js";
 import { LONG_MS } from "../../src/testing/delays.js";
 import { WatchedStore } from "../unit/watched-store.js";
@@ -200,4 +201,42 @@ test("an IPv6 address of a server is in brackets, so that the port can be told f
   const { locks } = await surveyAll(quorum);
   const addresses = new Set(locks.map(({ server }) => server?.address));
   expect(addresses).toEqual(new Set(["/run/redis.sock", "10.0.0.7:6379", "[::1]:6379"]));
+});
+
+test("the history says how many servers did not reply, each once, whenever they were lost", async () => {
+  for (const name of ["deploy", "nightly"]) await appendHistory(quorum, { what: "skipped", kind: "redlock", name });
+  const [first, second, third] = stores;
+  const kept = { entries: { length: 2 }, isComplete: true };
+  const last = createHoldfast({ store: third, ...shared });
+  others.push(last);
+  await expect.poll(async () => await searchHistory(last)).toMatchObject(kept);
+  // The third server has all events, but the ones that do not reply may have others.
+  expect(await searchHistory(quorum)).toMatchObject({ ...kept, unreachable: 0 });
+  first.fateOf = () => "reply lost";
+  expect(await searchHistory(quorum)).toMatchObject({ ...kept, unreachable: 1 });
+  expect(await searchHistory(quorum, { name: "deploy" })).toMatchObject({ entries: { length: 1 }, unreachable: 1 });
+  // It lists the names, and does not reply or refuses to when their histories are read.
+  for (const fate of ["reply lost", "refused for good"] as const) {
+    first.fateOf = ({ name }) => (FINDS_KEYS.test(name) ? "answered" : fate);
+    expect(await searchHistory(quorum)).toMatchObject({ ...kept, unreachable: 1 });
+  }
+  second.fateOf = () => "reply lost";
+  expect(await searchHistory(quorum)).toMatchObject({ ...kept, unreachable: 2 });
+});
+
+test("a server that is lost while a history is read is not asked for the others", async () => {
+  const names = Array.from({ length: 60 }, (_, i) => `job:${i}`);
+  await Promise.all(names.map((name) => appendHistory(quorum, { what: "skipped", kind: "redlock", name })));
+  const [first] = stores;
+  first.fateOf = ({ name }) => (FINDS_KEYS.test(name) ? "answered" : "reply lost");
+  first.taken();
+  expect(await searchHistory(quorum, { limit: 100 })).toMatchObject({ entries: { length: 60 }, unreachable: 1 });
+  // Twenty histories are read at a time.
+  expect(first.taken().filter((name) => !FINDS_KEYS.test(name)).length).toBeLessThanOrEqual(20);
+});
+
+test("without a reply from any server, reading the history rejects", async () => {
+  await appendHistory(quorum, { what: "skipped", kind: "redlock", name: "deploy" });
+  for (const store of stores) store.fateOf = ({ name }) => (FINDS_KEYS.test(name) ? "answered" : "reply lost");
+  await expect(searchHistory(quorum)).rejects.toThrow(StoreError);
 });
