@@ -329,6 +329,23 @@ test.each(ON_REDIS_7)("%s: %s", (id, _what, otherwise, begins) => {
   expect(first.slice(0, begins.length)).toBe(begins);
 });
 
+test("a quorum without a majority is one critical finding, and one with a majority is none", () => {
+  const server = (node: string, unreachable?: string): NodeFacts =>
+    facts("Redis 7.2", { node, topology: "redlock", ...(unreachable === undefined ? {} : { unreachable }) });
+  const [up, down, alsoDown] = [server("a:1"), server("b:1", "ECONNREFUSED"), server("c:1", "ECONNREFUSED")];
+  expect(verdicts("role", [up, down, alsoDown])).toEqual([
+    "ok: primary",
+    "warning: no reply: ECONNREFUSED",
+    "critical: no majority replies: 1 of 3 servers",
+    "warning: no reply: ECONNREFUSED",
+  ]);
+  expect(verdicts("role", [up, server("b:1"), alsoDown])).toEqual([
+    "ok: primary",
+    "ok: primary",
+    "warning: no reply: ECONNREFUSED",
+  ]);
+});
+
 test("versions of Redis and Valkey are recognized", () => {
   const first = ALL_VERSIONS.map((version) => verdicts("version", facts(version))[0]);
   expect(first).toEqual([

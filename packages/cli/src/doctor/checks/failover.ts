@@ -96,13 +96,13 @@ export const role: Check = {
   id: "role",
   reads: "whether the server in the URL replies, and its `ROLE`",
   levels:
-    "critical if that server is a replica or a Sentinel, or does not reply; warning if it is still loading its data, or if a replica or one server of a quorum does not reply",
+    "critical if that server is a replica or a Sentinel, or does not reply, or if no majority of a quorum replies; warning if it is still loading its data, or if a replica or one server of a quorum does not reply",
   risk: "Every acquire fails with READONLY, or goes to a server that is no longer the primary.",
   fix: "point the URL at the primary, or use --sentinel NAME or --cluster, which find it",
   families: [],
-  run(facts) {
+  run(facts, { nodes }) {
     const { isGiven, topology, unreachable, hidden } = facts;
-    if (unreachable !== undefined) return noReply(facts, unreachable);
+    if (unreachable !== undefined) return [...noReply(facts, unreachable), ...noMajority(facts, nodes)];
     if (facts.role === undefined) {
       return unknown(
         `the server does not report its role (${hidden.get("ROLE") ?? "no reply to ROLE"})`,
@@ -137,6 +137,24 @@ function noReply({ isGiven, topology }: NodeFacts, why: string): Verdict[] {
       : "No lock that belongs there can be taken, and leases that it keeps cannot be renewed."
     : "It cannot take over. If it is only unreachable from here, it was not examined.";
   return found(severity, `no reply: ${why}`, { risk, fix: "start it, or repair the network path to it" });
+}
+
+/** Reports once, with the first silent server, that too few servers of a quorum reply. */
+function noMajority(facts: NodeFacts, nodes: readonly NodeFacts[]): Verdict[] {
+  if (facts.topology !== "redlock" || !facts.isGiven) return [];
+  const given = nodes.filter(({ isGiven }) => isGiven);
+  const silent = given.filter(({ unreachable }) => unreachable !== undefined);
+  const replying = given.length - silent.length;
+  const majority = Math.floor(given.length / 2) + 1;
+  if (replying >= majority || silent[0] !== facts) return [];
+  const texts = {
+    risk: "No Redlock can be acquired or renewed.",
+    fix: `start servers until at least ${majority} reply, or repair the network path to them`,
+  };
+  return found("critical", `no majority replies: ${replying} of ${given.length} servers`, texts).map((verdict) => ({
+    ...verdict,
+    node: "all",
+  }));
 }
 
 /** Whether an isolated primary stops granting locks. */
