@@ -146,6 +146,8 @@ async function clientsFor(
             host: url.host,
             port: url.port,
             db: url.db,
+            // With the ready check, the client would wait until the server has loaded its data.
+            enableReadyCheck: !isBrokenToo,
           }),
         ),
       );
@@ -183,9 +185,15 @@ function ready(
     const whyNot = (client: Client): string => {
       if (client instanceof Cluster && isConnected.has(client) && !last.has(client))
         return "its nodes reply, but cluster_state is not ok; run holdfast doctor --cluster";
+      if (client instanceof Redis && client.status === "connect")
+        return "it accepts connections but is not ready; it may still be loading its data";
       const error = last.get(client);
       const said = error === undefined ? "no reply" : error.message || String((error as { code?: string }).code);
-      return firstLineOf(redact(said));
+      const hint =
+        client instanceof Cluster && isConnected.has(client)
+          ? "; cluster_state may not be ok: run holdfast doctor --cluster"
+          : "";
+      return `${firstLineOf(redact(said))}${hint}`;
     };
     const onAbort = (): void => end(() => reject(signal?.reason));
     const timer = setTimeout(() => {

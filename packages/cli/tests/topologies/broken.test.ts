@@ -32,6 +32,9 @@ test("doctor finds a missing cluster slot critical, and other verbs exit with 69
   expect([examined.code, examined.stdout]).toEqual([1, expect.stringContaining("1 slot without a server")]);
   const refused = await holdfast(["ls", ...where, "--connect-timeout", "3s"], {});
   expect([refused.code, refused.stderr]).toEqual([69, expect.stringContaining("holdfast doctor --cluster")]);
+  // The suggestion does not depend on whether some node could not be reached.
+  const partly = await holdfast(["ls", ...where, "-r", url(1), "--connect-timeout", "3s"], {});
+  expect([partly.code, partly.stderr]).toEqual([69, expect.stringContaining("holdfast doctor --cluster")]);
 });
 
 test("of several independent servers, the one that refuses the user is named", async () => {
@@ -60,4 +63,25 @@ test("other verbs name each independent server that is down, and doctor examines
   const examined = await holdfast(["doctor", ...where, "--only", "memory", "--connect-timeout", "5s"], {});
   expect([examined.code, examined.stdout]).toEqual([expect.any(Number), expect.stringContaining(`${other.port}`)]);
   expect(examined.code).not.toBe(69);
+});
+
+test("a server that is loading its data is reported as such, and doctor examines it", async () => {
+  const loading = await startRedis({ args: ["--enable-debug-command", "yes"] });
+  try {
+    for (let count = 0; count < 600; count += 1) await loading.command("SET", `key:${count}`, "x".repeat(4_096));
+    // The server handles clients after each key, and loads for a minute.
+    const slow = ["key-load-delay", 100_000, "loading-process-events-interval-bytes", 1_024];
+    await loading.command("CONFIG", "SET", ...slow);
+    loading.command("DEBUG", "RELOAD").catch(() => {});
+    const where = ["-r", url(loading.port), "--connect-timeout", "4s", "--command-timeout", "20s"];
+    const refused = await holdfast(["ls", ...where], {});
+    expect([refused.code, refused.stderr]).toEqual([69, expect.stringContaining("may still be loading its data")]);
+    const examined = await holdfast(["doctor", ...where, "--only", "role"], {});
+    expect([examined.stderr, examined.stdout]).toEqual([
+      expect.any(String),
+      expect.stringContaining("it is still reading its data from disk"),
+    ]);
+  } finally {
+    await loading.stop();
+  }
 });
