@@ -186,7 +186,7 @@ function ready(
       if (client instanceof Cluster && isConnected.has(client) && !last.has(client))
         return "its nodes reply, but cluster_state is not ok; run holdfast doctor --cluster";
       if (client instanceof Redis && client.status === "connect")
-        return "it accepts connections but is not ready; it may still be loading its data";
+        return "it accepts connections, but it hangs or is still loading its data";
       const error = last.get(client);
       const said = error === undefined ? "no reply" : error.message || String((error as { code?: string }).code);
       const hint =

@@ -2,6 +2,7 @@
  * Tests deployments that are too broken to serve requests. The doctor examines them anyway, and the other verbs suggest
  * the doctor.
  */
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../../../tests/support/redis-server.js";
 import { until } from "../../../holdfast/src/testing/delays.js";
@@ -68,14 +69,20 @@ test("other verbs name each independent server that is down, and doctor examines
 test("a server that is loading its data is reported as such, and doctor examines it", async () => {
   const loading = await startRedis({ args: ["--enable-debug-command", "yes"] });
   try {
-    for (let count = 0; count < 600; count += 1) await loading.command("SET", `key:${count}`, "x".repeat(4_096));
-    // The server handles clients after each key, and loads for a minute.
+    const fill = "for n = 1, 2000 do redis.call('SET', 'key:' .. n, string.rep('x', 4096)) end";
+    await loading.command("EVAL", fill, 0);
+    // The server handles clients after each key, and loads for three minutes.
     const slow = ["key-load-delay", 100_000, "loading-process-events-interval-bytes", 1_024];
     await loading.command("CONFIG", "SET", ...slow);
     loading.command("DEBUG", "RELOAD").catch(() => {});
+    // The connection that has sent DEBUG gets no other reply before the end.
+    const asking = new Redis(loading.url, { enableReadyCheck: false });
+    const reply = (): Promise<string> => asking.get("key:1").then(String, String);
+    await until(async () => (await reply()).includes("LOADING"), "the server to load its data");
+    asking.disconnect();
     const where = ["-r", url(loading.port), "--connect-timeout", "4s", "--command-timeout", "20s"];
     const refused = await holdfast(["ls", ...where], {});
-    expect([refused.code, refused.stderr]).toEqual([69, expect.stringContaining("may still be loading its data")]);
+    expect([refused.code, refused.stderr]).toEqual([69, expect.stringContaining("is still loading its data")]);
     const examined = await holdfast(["doctor", ...where, "--only", "role"], {});
     expect([examined.stderr, examined.stdout]).toEqual([
       expect.any(String),
