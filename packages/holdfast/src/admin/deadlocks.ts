@@ -132,8 +132,8 @@ export async function findDeadlocks(holdfast: Holdfast, options: DeadlockOptions
 }
 
 /**
- * Returns the locks with those of different servers apart, although they share a kind and a name. A client with such
- * locks uses one server, so its locks need not be told apart further.
+ * Separates locks that share a kind and a name but are on different servers. A client with such locks uses only one
+ * server, so its claims need no separation.
  */
 function apart(locks: readonly LockEntry[]): readonly LockEntry[] {
   return locks.flatMap((lock) => lock.perServer ?? [lock]);

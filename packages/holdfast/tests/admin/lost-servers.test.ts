@@ -191,7 +191,7 @@ test("a list ends although the only servers that are left were lost, and another
   expect(await rest(second.nextCursor)).toEqual({ names: [], unreachable: 3 });
 });
 
-test("an IPv6 address of a server is in brackets, so that the port can be told from it", async () => {
+test("an IPv6 address of a server is in brackets, because a port follows it", async () => {
   const hosts = ["::1", "10.0.0.7", "/run/redis.sock"];
   for (const [i, host] of hosts.entries()) {
     const server = host.startsWith("/") ? { host, port: undefined } : { host, port: 6379 };

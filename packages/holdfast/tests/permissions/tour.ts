@@ -146,7 +146,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     await second.barrier(name, { parties: 2 }).arrive(PATIENT);
     await arriving;
   },
-  async "a barrier breaks and begins anew"({ first }, name) {
+  async "a barrier breaks and starts a new generation"({ first }, name) {
     const barrier = first.barrier(name, { parties: 2 });
     await barrier.arrive(BRIEF).catch((error: unknown) => expected(error, "ERR_LOCK_WAIT_TIMEOUT"));
     await barrier.reset();
@@ -183,7 +183,7 @@ const ENDING_IN_VAIN: readonly string[] = [
   "a wait ends in vain",
   "a wait for a signal is given up",
   "a wait for a latch is given up",
-  "a barrier breaks and begins anew",
+  "a barrier breaks and starts a new generation",
 ];
 
 /** Runs all steps except those in `without`. @returns the failures in any order */
